@@ -9,6 +9,7 @@
 #include "passes/Codegen/Passes.h"
 #include "passes/Differentiate/Passes.h"
 #include "passes/Fuse/Passes.h"
+#include "passes/Lengths/Passes.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Recognise/Passes.h"
 #include "passes/Schedule/Passes.h"
@@ -118,6 +119,7 @@ void registerPasses() {
   registerCodegenPasses();
   registerDifferentiatePasses();
   registerFusePasses();
+  registerLengthsPasses();
   registerPrecisionPasses();
   registerRecognisePasses();
   registerSchedulePasses();

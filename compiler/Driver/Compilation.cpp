@@ -206,6 +206,13 @@ LogicalResult Compilation::makePlan() {
   return success();
 }
 
+LogicalResult Compilation::planAnew() {
+  planning = {};
+  return runner->timed("plan", [&] {
+    return planModule(*module, options, pageFacts(options, report), diagnostics, planning);
+  });
+}
+
 LogicalResult Compilation::schedule() { return run(Phase::Schedule, buildSchedulePipeline); }
 
 LogicalResult Compilation::bind() {

@@ -38,6 +38,8 @@ public:
   mlir::LogicalResult checkBatch();
   /// The phases differentiate, fuse and plan.
   mlir::LogicalResult makePlan();
+  /// The phase plan once more, with the options as they are now.
+  mlir::LogicalResult planAnew();
   mlir::LogicalResult schedule();
   /// Of `schedule` all but the program.
   mlir::LogicalResult bind();

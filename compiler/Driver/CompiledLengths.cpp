@@ -60,6 +60,8 @@ private:
   LogicalResult checkPaddings();
   LogicalResult planAll();
   LogicalResult planWithin(int64_t budget);
+  LogicalResult planAgain(const std::vector<int64_t> &microBatches, int64_t budget);
+  LogicalResult checkPaddingOf(size_t dim);
   LogicalResult join();
   LogicalResult write();
   LogicalResult runAll();
@@ -107,19 +109,45 @@ LogicalResult CompiledLengths::load() {
   return success();
 }
 
-/// One dimension at a time: all sizes of the others are as large as they come.
-LogicalResult CompiledLengths::checkPaddings() {
+/// One dimension at a time, the others at their largest size.
+LogicalResult CompiledLengths::checkPaddingOf(size_t dim) {
   const LengthOptions &lengths = options.lengths;
-  for (auto [dim, name] : llvm::enumerate(lengths.dims)) {
-    auto found = checkPadding(modules(), name);
-    if (failed(found))
-      return failure();
-    if (dim == 0)
-      padded = lengthInputs(largest().moduleOp(), *found);
-    for (ModuleOp module : modules())
-      if (failed(notePadding(module, *found, static_cast<int64_t>(dim))))
+  std::vector<std::unique_ptr<Compilation>> others;
+  SmallVector<ModuleOp> of = modules();
+  if (lengths.dims.size() > 1) {
+    of = {largest().moduleOp()};
+    workspace.diagnostics.quietNotices(true);
+    for (size_t length = 0; length + 1 < lengths.sizes.size(); ++length) {
+      if (lengths.sizes[length][dim] == lengths.sizes[length + 1][dim])
+        continue;
+      Options one = optionsAt(length);
+      for (size_t other = 0; other < lengths.dims.size(); ++other)
+        if (other != dim)
+          (one.dims.end() - ptrdiff_t(lengths.dims.size() - other))->second = lengths.sizes.back()[other];
+      others.push_back(std::make_unique<Compilation>(one, workspace));
+      if (failed(others.back()->load()) || failed(others.back()->checkBatch()))
         return failure();
+      of.insert(of.end() - 1, others.back()->moduleOp());
+    }
+    workspace.diagnostics.quietNotices(false);
   }
+  if (of.size() < 2)
+    return success();
+  auto found = checkPadding(of, lengths.dims[dim]);
+  if (failed(found))
+    return failure();
+  if (dim == 0)
+    padded = lengthInputs(largest().moduleOp(), *found);
+  for (ModuleOp module : modules())
+    if (failed(notePadding(module, *found, static_cast<int64_t>(dim))))
+      return failure();
+  return success();
+}
+
+LogicalResult CompiledLengths::checkPaddings() {
+  for (size_t dim = 0; dim < options.lengths.dims.size(); ++dim)
+    if (failed(checkPaddingOf(dim)))
+      return failure();
   return keyDraws(modules());
 }
 
@@ -144,7 +172,47 @@ LogicalResult CompiledLengths::planWithin(int64_t budget) {
   return success();
 }
 
-LogicalResult CompiledLengths::planAll() { return planWithin(0); }
+/// Plans that fit one by one may take more together, since one has the largest scratch and another the most
+/// inputs: then all have that much less.
+LogicalResult CompiledLengths::planAll() {
+  if (failed(planWithin(0)))
+    return failure();
+  std::vector<const planner::Search *> searches;
+  for (const auto &size : sizes)
+    searches.push_back(&size->search());
+  std::vector<int64_t> together = chooseMicroBatches(options, searches);
+  constexpr int kTries = 3;
+  int64_t budget = largest().search().budget, allowed = budget;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (failed(planAgain(together, allowed < budget ? allowed : 0)))
+      return failure();
+    int64_t over = planOfAll(plansOf(sizes)).counted() - budget;
+    if (budget <= 0 || over <= 0)
+      return success();
+    allowed -= over;
+  }
+  workspace.diagnostics.add(fmt::format("the sizes of {} fit one by one, but not together [does-not-fit]",
+                                        fmt::join(options.lengths.dims, ", ")),
+                            {"fewer sizes, or a smaller --micro-batch, take less"});
+  return failure();
+}
+
+/// With the micro-batches that suit each other, where the options leave them open.
+LogicalResult CompiledLengths::planAgain(const std::vector<int64_t> &microBatches, int64_t budget) {
+  for (size_t length = 0; length < sizes.size(); ++length) {
+    Options &given = sizes[length]->given();
+    bool isChosen = options.microBatch == "auto" && sizes[length]->search().plan->cut.m != microBatches[length];
+    if (isChosen)
+      given.microBatch = std::to_string(microBatches[length]);
+    if (!isChosen && budget == 0)
+      continue;
+    if (budget > 0)
+      given.memory = budget;
+    if (failed(sizes[length]->planAnew()))
+      return failure();
+  }
+  return success();
+}
 
 LogicalResult CompiledLengths::join() {
   for (auto &size : sizes)

@@ -2,19 +2,130 @@
 // The plans of several sizes, which share one arena and one step.
 #include "compiler/Driver/LengthPlans.h"
 #include "compiler/Planner/Problem/Quantity.h"
+#include "runtime/data/Division.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <map>
+#include <cmath>
+#include <random>
 
 namespace accum::driver {
+namespace {
+
+/// Of all samples, those that have this length.
+double shareOf(const LengthOptions &lengths, size_t length) {
+  if (length < lengths.shares.size())
+    return lengths.shares[length];
+  auto longest = [&](size_t of) { return double(std::ranges::max(lengths.sizes[of])); };
+  return (longest(length) - (length > 0 ? longest(length - 1) : 0)) / longest(lengths.sizes.size() - 1);
+}
+
+/// A micro-batch, and what a micro-step of it takes.
+struct Size {
+  int64_t m = 1;
+  double seconds = 0;
+};
+
+/// Those that fit, the largest first. What a step takes once is the plan's, whichever size it has.
+std::vector<Size> sizesOf(const planner::Search &search) {
+  const planner::Plan &plan = *search.plan;
+  double own = microStepSeconds(plan), once = plan.seconds() - own * double(plan.cut.steps);
+  std::vector<Size> sizes;
+  for (const planner::Candidate &candidate : search.candidates) {
+    bool fits = candidate.verdict == planner::Verdict::Chosen || candidate.verdict == planner::Verdict::Slower ||
+                candidate.verdict == planner::Verdict::MoreMemory;
+    bool isPlan = candidate.cut.m == plan.cut.m;
+    double seconds = (candidate.seconds - once) / double(candidate.cut.steps);
+    auto known = std::ranges::find(sizes, candidate.cut.m, &Size::m);
+    if (!fits || seconds <= 0 || known != sizes.end())
+      continue;
+    sizes.push_back({candidate.cut.m, isPlan ? own : seconds});
+  }
+  if (std::ranges::find(sizes, plan.cut.m, &Size::m) == sizes.end())
+    sizes.push_back({plan.cut.m, own});
+  return sizes;
+}
+
+/// Steps whose samples have lengths as they are expected.
+class ForeseenBatches {
+public:
+  explicit ForeseenBatches(const Options &options) : devices(options.devices) {
+    constexpr int kBatches = 32;
+    std::vector<double> shares;
+    for (size_t length = 0; length < options.lengths.sizes.size(); ++length)
+      shares.push_back(shareOf(options.lengths, length));
+    std::mt19937_64 generator(1); // the same batches every time
+    std::discrete_distribution<size_t> draw(shares.begin(), shares.end());
+    for (int batch = 0; batch < kBatches; ++batch) {
+      auto &counts = all.emplace_back(shares.size(), 0);
+      for (int64_t sample = 0; sample < std::min<int64_t>(options.batch, 4096); ++sample)
+        ++counts[draw(generator)];
+    }
+  }
+
+  double seconds(const std::vector<Size> &sizes) const {
+    std::vector<runtime::LengthSpec> lengths;
+    std::vector<int64_t> capacity;
+    for (const Size &size : sizes) {
+      lengths.push_back({{}, size.m, size.seconds});
+      capacity.push_back(size.m * devices);
+    }
+    double sum = 0;
+    for (const std::vector<int64_t> &counts : all) {
+      std::vector<int64_t> moved = runtime::moveUp(counts, capacity, lengths);
+      for (size_t length = 0; length < sizes.size(); ++length)
+        sum += double((moved[length] + capacity[length] - 1) / capacity[length]) * sizes[length].seconds;
+    }
+    return sum;
+  }
+
+private:
+  int64_t devices;
+  std::vector<std::vector<int64_t>> all;
+};
+
+} // namespace
 
 std::string textOf(const std::vector<int64_t> &sizes) { return fmt::format("{}", fmt::join(sizes, "x")); }
 
 int64_t batchOf(const Options &options, size_t length) {
-  const LengthOptions &lengths = options.lengths;
-  double share = length < lengths.shares.size() ? lengths.shares[length] : 1.0 / double(lengths.sizes.size());
-  return std::clamp<int64_t>(std::llround(share * double(options.batch)), options.devices, options.batch);
+  auto asked = planner::parseMicroBatch(options.microBatch);
+  int64_t least = asked ? asked->min * options.devices : options.devices;
+  auto samples = std::llround(shareOf(options.lengths, length) * double(options.batch));
+  return std::max(std::min<int64_t>(options.batch, options.devices),
+                  std::clamp<int64_t>(samples, std::min(least, options.batch), options.batch));
+}
+
+std::vector<int64_t> chooseMicroBatches(const Options &options,
+                                        const std::vector<const planner::Search *> &searches) {
+  ForeseenBatches batches(options);
+  std::vector<std::vector<Size>> candidates;
+  std::vector<size_t> chosen;
+  for (const planner::Search *search : searches) {
+    candidates.push_back(sizesOf(*search));
+    auto own = std::ranges::find(candidates.back(), search->plan->cut.m, &Size::m);
+    chosen.push_back(size_t(own - candidates.back().begin()));
+  }
+  auto seconds = [&](size_t length, size_t candidate) {
+    std::vector<Size> sizes;
+    for (size_t other = 0; other < candidates.size(); ++other)
+      sizes.push_back(candidates[other][other == length ? candidate : chosen[other]]);
+    return batches.seconds(sizes);
+  };
+  constexpr int kRounds = 3; // of one length after the other
+  for (int round = 0; round < kRounds; ++round)
+    for (size_t length = 0; length < candidates.size(); ++length) {
+      double least = seconds(length, chosen[length]);
+      for (size_t candidate = 0; candidate < candidates[length].size(); ++candidate)
+        if (double found = seconds(length, candidate); found < least * (1 - 1e-3)) {
+          least = found;
+          chosen[length] = candidate;
+        }
+    }
+  std::vector<int64_t> sizes;
+  for (size_t length = 0; length < candidates.size(); ++length)
+    sizes.push_back(candidates[length][chosen[length]].m);
+  return sizes;
 }
 
 /// Lines that grow with the number of micro-steps.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/Driver/Options.h"
-#include "compiler/Planner/Problem/Plan.h"
+#include "compiler/Planner/Search/Solve.h"
 #include "mlir/IR/Builders.h"
 #include <nlohmann/json.hpp>
 
@@ -22,8 +22,12 @@ template <typename Sizes> LengthPlans plansOf(const Sizes &sizes) {
 /// `16`, or `16x8` of two dimensions.
 std::string textOf(const std::vector<int64_t> &sizes);
 
-/// Samples of a step that have this length, as far as that is known; at least one a device.
+/// Samples of a step that have this length: where nothing is known, lengths are taken to be spread evenly.
 int64_t batchOf(const Options &options, size_t length);
+
+/// Of each length a micro-batch that fits: together they take the least time for batches of such lengths, whose
+/// samples move up where their own micro-steps would not be full.
+std::vector<int64_t> chooseMicroBatches(const Options &options, const std::vector<const planner::Search *> &searches);
 
 /// Predicted seconds of one micro-step.
 double microStepSeconds(const planner::Plan &plan);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proves that what is after the end of a sample, where it is shorter than its size, does not reach the loss.
+#include "passes/Lengths/CheckPadding.h"
+#include "passes/Lengths/Inputs.h"
+#include "passes/Lengths/PaddingWalk.h"
+#include "passes/Lengths/Passes.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_CHECKPADDING
+#include "passes/Lengths/Passes.h.inc"
+
+using namespace lengths;
+
+namespace {
+/// Which inputs a proof may take to hold their fill after the end, and 1 before it.
+class Proof {
+public:
+  Proof(const Lockstep &sizes, Tables &tables)
+      : sizes(sizes), tables(tables), candidates(findCandidates(sizes)), filled(candidates.size()),
+        ones(candidates.size()) {
+    for (auto [i, each] : llvm::enumerate(candidates)) {
+      filled[i] = each.use != Use::Nothing;
+      ones[i] = each.use == Use::Mask || each.use == Use::Weights;
+    }
+  }
+
+  std::shared_ptr<const Cause> cause() const {
+    SmallVector<Presumed> inputs;
+    for (auto [i, each] : llvm::enumerate(candidates))
+      inputs.push_back({each.argument, each.axis, filled[i] ? std::optional(each.fill) : std::nullopt,
+                        filled[i] && ones[i] ? std::optional(1.0) : std::nullopt});
+    return findCause(sizes, tables, inputs);
+  }
+
+  /// Does without what the proof does not need: the less it needs, the more data has an end.
+  void relax() {
+    for (auto i : llvm::seq(candidates.size()))
+      relax(ones, i);
+    for (Use use : {Use::PadIds, Use::Weights, Use::Mask, Use::Labels})
+      for (auto [i, each] : llvm::enumerate(candidates))
+        if (each.use == use)
+          relax(filled, i);
+  }
+
+  SmallVector<PaddedInput> inputs() const {
+    SmallVector<PaddedInput> inputs;
+    for (auto [i, each] : llvm::enumerate(candidates))
+      inputs.push_back({each.argument, each.axis, each.fill, filled[i], filled[i] && ones[i]});
+    return inputs;
+  }
+
+private:
+  void relax(SmallVector<bool> &facts, size_t i) {
+    if (!facts[i])
+      return;
+    facts[i] = false;
+    if (cause())
+      facts[i] = true;
+  }
+
+  const Lockstep &sizes;
+  Tables &tables;
+  SmallVector<Candidate> candidates;
+  SmallVector<bool> filled, ones;
+};
+} // namespace
+
+static LogicalResult report(const Cause &cause, StringRef dimension) {
+  InFlightDiagnostic error = emitError(cause.location)
+                             << cause.sentence << ", so that padding along `" << dimension
+                             << "` would change the loss [padding-reaches-loss]";
+  if (!cause.wayOut.empty())
+    error.attachNote() << cause.wayOut;
+  error.attachNote() << "or give `" << dimension << "` one size: every sample is then padded to that";
+  return failure();
+}
+
+FailureOr<SmallVector<PaddedInput>> checkPadding(ArrayRef<ModuleOp> sizes, StringRef dimension) {
+  FailureOr<Lockstep> lockstep = Lockstep::of(sizes, dimension);
+  if (failed(lockstep))
+    return failure();
+  Tables tables(*lockstep);
+  Proof proof(*lockstep, tables);
+  if (std::shared_ptr<const Cause> cause = proof.cause())
+    return report(*cause, dimension);
+  proof.relax();
+  return proof.inputs();
+}
+
+namespace {
+struct CheckPadding : impl::CheckPaddingBase<CheckPadding> {
+  using CheckPaddingBase::CheckPaddingBase;
+
+  void runOnOperation() override {
+    auto sizes = llvm::to_vector(getOperation().getOps<ModuleOp>());
+    FailureOr<SmallVector<PaddedInput>> inputs = checkPadding(sizes, dimension);
+    if (failed(inputs))
+      return signalPassFailure();
+    auto forward = sizes.front().lookupSymbol<func::FuncOp>("forward");
+    for (const PaddedInput &input : *inputs) {
+      auto name = forward.getArgAttrOfType<StringAttr>(input.argument, "train.name");
+      emitRemark(forward.getLoc()) << (name ? name.str() : "input " + std::to_string(input.argument))
+                                   << " axis " << input.axis << ": "
+                                   << std::to_string(static_cast<int64_t>(input.fill)) << " after the end"
+                                   << (input.isOnes   ? ", 1 before it"
+                                       : input.isMask ? ", which tells it"
+                                                      : "");
+    }
+  }
+};
+} // namespace
+
+} // namespace accum

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a value along the axes that depend on the size: where it is real, and what is after that.
+#pragma once
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/SmallVector.h"
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace accum::lengths {
+
+/// As a place: after every end. Its negative: before every start.
+inline constexpr int64_t kEverywhere = int64_t{1} << 40;
+
+/// A place that is counted from the end of a sample, further on by `by`.
+inline int64_t moved(int64_t place, int64_t by) {
+  return std::abs(place) >= kEverywhere / 2 ? place : place + by;
+}
+
+/// A score that no exponential can tell from minus infinity.
+inline constexpr double kLow = -1e9;
+
+/// What stands at every position from one on.
+struct Fill {
+  /// Low: at most kLow, exactly or after something finite was added. High: its negative.
+  enum class Kind { Number, Low, High };
+  Kind kind = Kind::Number;
+  double number = 0;
+  /// Positions from length + `from` on. Causal: positions after q + `from`, q being the position along the
+  /// value's other ragged axis.
+  int64_t from = 0;
+  bool isCausal = false;
+  /// The number at all positions before.
+  std::optional<double> before = std::nullopt;
+
+  bool isNumber(double wanted) const { return kind == Kind::Number && number == wanted; }
+  bool isMinusInfinity() const { return kind == Kind::Number && std::isinf(number) && number < 0; }
+  bool isLow() const { return kind == Kind::Low || (kind == Kind::Number && number <= kLow); }
+  bool isHigh() const { return kind == Kind::High || (kind == Kind::Number && number >= -kLow); }
+};
+
+/// An axis whose extent is outer x (size + shift) x inner, positions counted in the middle.
+struct RaggedAxis {
+  int64_t axis = 0;
+  int64_t outer = 1, inner = 1;
+  int64_t shift = 0;
+  /// Positions before length + `known` do not depend on the size, nor on what is after the end.
+  int64_t known = 0;
+  /// Holds for all positions along the other axes; a causal one for those that are known there.
+  std::optional<Fill> fill = std::nullopt;
+
+  /// Sums and softmaxes agree where all positions from here on are neutral: a smaller size lacks them.
+  int64_t end() const { return std::min(known, shift); }
+  bool isAlignedWith(const RaggedAxis &other) const {
+    return outer == other.outer && inner == other.inner && shift == other.shift;
+  }
+};
+
+/// Why the loss would depend on the size, and what can be done.
+struct Cause {
+  mlir::Location location;
+  std::string sentence, wayOut;
+};
+
+struct Facts {
+  llvm::SmallVector<RaggedAxis, 2> axes;
+  /// What is after the end is finite: times zero it is zero.
+  bool isFinite = true;
+  /// Made of constants only.
+  bool isTable = false;
+  /// Every element is this number.
+  std::optional<double> number;
+  /// Every element is the sample's length plus this.
+  std::optional<int64_t> length;
+  /// Every element is a position before length + `below`, not negative.
+  std::optional<int64_t> below;
+  /// No element is smaller.
+  std::optional<double> least;
+  /// The value depends on the size, or on what is after the end.
+  std::shared_ptr<const Cause> wrong;
+
+  const RaggedAxis *along(int64_t axis) const;
+  RaggedAxis *along(int64_t axis);
+  /// The one other ragged axis; null where there is none, or several.
+  const RaggedAxis *other(int64_t axis) const;
+  RaggedAxis *other(int64_t axis);
+};
+
+/// A number is known wherever it stands; causal fills need exactly two ragged axes.
+void normalise(Facts &facts);
+
+} // namespace accum::lengths

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forward walk: from what inputs hold after the end to what the loss depends on.
+#include "passes/Lengths/PaddingWalk.h"
+#include "dialects/Train/TrainDialect.h"
+#include "passes/Lengths/Site.h"
+
+using namespace mlir;
+
+namespace accum::lengths {
+
+namespace {
+class PaddingWalk {
+public:
+  PaddingWalk(const Lockstep &sizes, Tables &tables) : sizes(sizes), tables(tables) {}
+
+  void presume(ArrayRef<Presumed> inputs);
+  void visit(Operation *op);
+  std::shared_ptr<const Cause> wrong(Value value) { return facts[value].wrong; }
+
+private:
+  std::shared_ptr<const Cause> inherited(Operation *op);
+  LogicalResult settle(Site &site, Value result, Facts &known);
+  LogicalResult measure(Site &site, Value result, RaggedAxis &axis);
+
+  const Lockstep &sizes;
+  Tables &tables;
+  DenseMap<Value, Facts> facts;
+};
+} // namespace
+
+void PaddingWalk::presume(ArrayRef<Presumed> inputs) {
+  for (Value argument : sizes.smallest().getArguments())
+    facts[argument]; // without ragged axes
+  for (const Presumed &input : inputs) {
+    RaggedAxis axis{.axis = input.axis};
+    if (input.fill)
+      axis.fill = Fill{.number = *input.fill, .before = input.before};
+    Facts &known = facts[sizes.smallest().getArgument(input.argument)];
+    known.axes.push_back(axis);
+  }
+  for (Value argument : sizes.smallest().getArguments())
+    normalise(facts[argument]);
+}
+
+/// A select whose condition is known does not read what it leaves out.
+std::shared_ptr<const Cause> PaddingWalk::inherited(Operation *op) {
+  auto elementwise = dyn_cast<nn::ElementwiseOp>(op);
+  bool selects = elementwise && elementwise.getFn() == nn::ElementwiseFn::select;
+  std::optional<double> condition = selects ? facts[op->getOperand(0)].number : std::nullopt;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    bool isLeftOut = condition && i == (*condition != 0 ? 2u : 1u);
+    if (facts[operand].wrong && !isLeftOut)
+      return facts[operand].wrong;
+  }
+  return nullptr;
+}
+
+/// The shift of an axis, from its extents.
+LogicalResult PaddingWalk::measure(Site &site, Value result, RaggedAxis &axis) {
+  SmallVector<int64_t> shifts;
+  for (auto [extent, size] : llvm::zip(sizes.extents(result, axis.axis), sizes.sizes())) {
+    int64_t block = axis.outer * axis.inner;
+    if (extent % block != 0)
+      return site.refuse("makes a value of shape " + site.shape(result) + ", whose axis " + Twine(axis.axis) +
+                         " holds no whole positions");
+    shifts.push_back(extent / block - size);
+  }
+  if (!llvm::all_equal(shifts))
+    return site.refuse("makes a value of shape " + site.shape(result) + ", whose axis " + Twine(axis.axis) +
+                       " grows in another way than the dimension");
+  axis.shift = shifts.front();
+  return success();
+}
+
+LogicalResult PaddingWalk::settle(Site &site, Value result, Facts &known) {
+  llvm::erase_if(known.axes, [&](const RaggedAxis &each) { return !sizes.isRagged(result, each.axis); });
+  for (RaggedAxis &axis : known.axes)
+    if (failed(measure(site, result, axis)))
+      return failure();
+  for (int64_t axis = 0, rank = cast<RankedTensorType>(result.getType()).getRank(); axis < rank; ++axis)
+    if (sizes.isRagged(result, axis) && !known.along(axis))
+      return site.refuse("makes a value of shape " + site.shape(result) + " whose axis " + Twine(axis) +
+                         " depends on the dimension where no operand has it");
+  normalise(known);
+  return success();
+}
+
+void PaddingWalk::visit(Operation *op) {
+  SmallVector<Facts, 1> results(op->getNumResults());
+  std::shared_ptr<const Cause> wrong = inherited(op);
+  Site site{op, {}, sizes, tables};
+  for (Value operand : op->getOperands())
+    site.operands.push_back(&facts[operand]);
+  if (!wrong) {
+    Rule rule = findRule(op->getName().getStringRef());
+    LogicalResult known =
+        rule ? rule(site, results) : site.refuse("has no rule for what is after the end of a sample");
+    for (auto [result, each] : llvm::zip(op->getResults(), results))
+      if (succeeded(known))
+        known = settle(site, result, each);
+    if (failed(known))
+      wrong = std::make_shared<Cause>(Cause{op->getLoc(), site.sentence, site.wayOut});
+  }
+  for (auto [result, each] : llvm::zip(op->getResults(), results)) {
+    each.wrong = wrong;
+    facts[result] = std::move(each);
+  }
+}
+
+std::shared_ptr<const Cause> findCause(const Lockstep &sizes, Tables &tables, ArrayRef<Presumed> inputs) {
+  PaddingWalk walk(sizes, tables);
+  walk.presume(inputs);
+  Block &body = sizes.smallest().getBody().front();
+  for (Operation &op : body.without_terminator())
+    walk.visit(&op);
+  return walk.wrong(body.getTerminator()->getOperand(0));
+}
+
+} // namespace accum::lengths

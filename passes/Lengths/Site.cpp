@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rules share.
+#include "passes/Lengths/Site.h"
+
+using namespace mlir;
+
+namespace accum::lengths {
+
+LogicalResult Site::refuse(const Twine &why, StringRef out) {
+  sentence = why.str();
+  wayOut = out.str();
+  return failure();
+}
+
+std::optional<Fill> Site::fill(unsigned operand, int64_t axis) const {
+  const Facts &facts = *operands[operand];
+  if (facts.number)
+    return Fill{.number = *facts.number, .from = -kEverywhere, .before = facts.number};
+  const RaggedAxis *ragged = facts.along(axis);
+  if (ragged && ragged->fill)
+    return ragged->fill;
+  const RaggedAxis *other = ragged && facts.isTable ? facts.other(axis) : nullptr;
+  if (!other || !other->isAlignedWith(RaggedAxis{.shift = other->shift}) ||
+      !ragged->isAlignedWith(RaggedAxis{.shift = ragged->shift}))
+    return std::nullopt;
+  return tables.causalFill(op->getOperand(operand), axis, other->axis);
+}
+
+std::string Site::shape(Value value) const {
+  std::string text = "[";
+  for (auto [i, extent] : llvm::enumerate(cast<RankedTensorType>(value.getType()).getShape()))
+    text += (i ? ", " : "") + std::to_string(extent);
+  return text + "]";
+}
+
+Rule findRule(StringRef name) {
+  static const RuleTable table = [] {
+    RuleTable all;
+    addAccumulationRules(all);
+    addAttentionRules(all);
+    addContractionRules(all);
+    addElementwiseRules(all);
+    addGatherRules(all);
+    addNormRules(all);
+    addReductionRules(all);
+    addShapeRules(all);
+    return all;
+  }();
+  return table.find(name);
+}
+
+LogicalResult joinAxes(Site &site, ArrayRef<Joined> operands, Facts &result) {
+  for (const Joined &joined : operands)
+    for (RaggedAxis axis : site.operands[joined.operand]->axes) {
+      axis.axis += joined.offset;
+      axis.fill.reset();
+      RaggedAxis *known = result.along(axis.axis);
+      if (!known) {
+        result.axes.push_back(axis);
+        continue;
+      }
+      if (!known->isAlignedWith(axis))
+        return site.refuse("lines up two values whose positions lie in different orders along axis " +
+                           Twine(axis.axis));
+      known->known = std::min(known->known, axis.known);
+    }
+  return success();
+}
+
+LogicalResult leaveOut(Facts &facts, const RaggedAxis &axis, const Fill &fill) {
+  if (!fill.isCausal)
+    return success(fill.from <= axis.end());
+  RaggedAxis *other = facts.other(axis.axis);
+  if (!other)
+    return failure();
+  // Query q hides what is after q + from: all from the end on, where q < length + end - from.
+  other->known = std::min(other->known, moved(axis.end(), -fill.from));
+  return success();
+}
+
+} // namespace accum::lengths

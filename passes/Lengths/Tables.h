@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values made of constants, computed: masks of triangles, indices.
+#pragma once
+
+#include "passes/Lengths/Facts.h"
+#include "passes/Lengths/Lockstep.h"
+
+namespace accum::lengths {
+
+struct Table {
+  llvm::SmallVector<int64_t> shape;
+  std::vector<double> data;
+};
+
+/// At the largest size, which has every position.
+class Tables {
+public:
+  explicit Tables(const Lockstep &sizes) : sizes(sizes) {}
+
+  /// Null where the value is too large or an op in it is not computed here.
+  const Table *find(mlir::Value value);
+  /// One number at all positions of `axis` after that of `other` + from, whatever the other axes' positions.
+  std::optional<Fill> causalFill(mlir::Value value, int64_t axis, int64_t other);
+
+private:
+  std::optional<Table> compute(mlir::Operation *op);
+
+  const Lockstep &sizes;
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Table>> known;
+};
+
+/// The elements of a constant, in row-major order; one where they are equal. Empty where they cannot be read.
+std::vector<double> elementsOf(mlir::Attribute value);
+
+} // namespace accum::lengths
