@@ -123,6 +123,7 @@ LogicalResult Compilation::import() {
   if (options.wholeBatch)
     request.wholeBatch = options.batch;
   request.planOnly = options.planOnly || options.checkOnly || !options.toPhase.empty();
+  request.isOneOfSizes = options.isOneOfSizes;
   import::Failures failures;
   module = import::importModel(context, request, report, failures);
   for (const import::Failure &failure : failures)

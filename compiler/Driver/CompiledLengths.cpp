@@ -83,6 +83,7 @@ Options CompiledLengths::optionsAt(size_t length) const {
   for (size_t dim = 0; dim < at.size(); ++dim)
     one.dims.emplace_back(options.lengths.dims[dim], at[dim]);
   one.lengths = {};
+  one.isOneOfSizes = true;
   one.toPhase.clear();
   if (!one.dumpPhases.empty())
     one.dumpPhases += "/" + textOf(at);

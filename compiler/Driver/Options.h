@@ -63,6 +63,7 @@ struct Options {
   std::string dumpPhases, toPhase, report, planFile;
   bool withSim = false;
   bool wholeBatch = false;            ///< no flag: the graph relates samples, and --on-cross-batch allows it
+  bool isOneOfSizes = false;          ///< no flag: another size of the same model is compiled with it
   bool quiet = false;                 ///< no flag: prints nothing but errors
   std::vector<ExploredSize> explored; ///< no flag: what was timed before these options were decided
   int64_t exploredOf = 0;             ///< of so many sizes

@@ -31,12 +31,13 @@ namespace {
 /// The function under construction.
 class Forward {
 public:
-  Forward(const Model &model, const ModelInputs &inputs, std::optional<int64_t> wholeBatch,
-          func::FuncOp function, ModuleOp module, const ParameterTable &table,
-          const std::vector<std::string> &trustedBackward)
-      : model(model), batchAxes(inputs.batchAxes), wholeBatch(wholeBatch), function(function),
+  Forward(const Model &model, const ModelInputs &inputs, const ImportOptions &options, func::FuncOp function,
+          ModuleOp module, const ParameterTable &table)
+      : model(model), batchAxes(inputs.batchAxes), wholeBatch(options.wholeBatch), function(function),
         emit(OpBuilder::atBlockEnd(&function.getBody().front())), parameters(model, table, module, emit),
-        walk(emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); }, trustedBackward) {
+        walk(emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); },
+             options.trustedBackward) {
+    emit.isOneOfSizes = options.isOneOfSizes;
     emit.isFromPyTorch = model.producer.starts_with("pytorch");
     for (const ValueInfo &input : model.graph.inputs)
       if (auto it = inputs.shapes.find(input.name); it != inputs.shapes.end())
@@ -308,7 +309,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   report.deferred = table->refused;
   OwningOpRef<ModuleOp> module = emptyModule(context, *model);
   auto function = *module->getOps<func::FuncOp>().begin();
-  Forward forward(*model, *inputs, options.wholeBatch, function, *module, *table, options.trustedBackward);
+  Forward forward(*model, *inputs, options, function, *module, *table);
   Value loss = forward.build(*choice, report, failures);
   if (!loss)
     return {};

@@ -26,6 +26,7 @@ struct ImportOptions {
   /// derivative of their forward.
   std::vector<std::string> trustedBackward;
   bool planOnly = false; ///< weights may be missing
+  bool isOneOfSizes = false; ///< see Emitter::isOneOfSizes
   /// Batch size that becomes part of every shape, for graphs that relate samples; each argument of @forward
   /// then says which axis it is along (train::kBatchAxis).
   std::optional<int64_t> wholeBatch;

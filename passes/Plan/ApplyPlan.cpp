@@ -55,7 +55,8 @@ static void orderParameters(ModuleOp module, const planner::Problem &problem, co
   SymbolTable symbols(module);
   Builder builder(module.getContext());
   for (auto [number, param] : llvm::enumerate(module.getOps<train::ParamOp>()))
-    param->setAttr(train::kModelNumber, builder.getI64IntegerAttr(static_cast<int64_t>(number)));
+    if (!param->hasAttr(train::kModelNumber)) // ordered by an earlier plan
+      param->setAttr(train::kModelNumber, builder.getI64IntegerAttr(static_cast<int64_t>(number)));
   auto moveToFront = [&](StringRef name) {
     if (auto param = symbols.lookup<train::ParamOp>(name))
       param->moveBefore(&module.getBody()->front());

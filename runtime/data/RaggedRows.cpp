@@ -66,6 +66,15 @@ Status checkRaggedShape(const InputSpec &spec, const Array &values) {
                  " and offsets, expected " + shape + "]");
 }
 
+Error hasHole(const Column &column, size_t sample) {
+  const Array &array = column.shards.front();
+  Error error = badData(array.path + ": sample " + std::to_string(sample) + " of `" + array.name +
+                        "` is padded before its last place");
+  error.notes.emplace_back("a program of several lengths takes padding at the end alone: tokenizers have "
+                           "padding_side=\"right\"; one --dim NAME=SIZE takes any");
+  return error;
+}
+
 } // namespace
 
 RowPlace placeOfRow(const Column &column, size_t shard, uint64_t sample) {
@@ -131,6 +140,7 @@ void Dataset::takeLargest(const Manifest &manifest) {
 Status Dataset::noteNeeds(const Column &column, std::vector<int64_t> &needed) const {
   auto [before, behind] = aroundAxis(*column.spec);
   double padding = column.spec->padded->padding;
+  std::vector<int64_t> held(needed.size(), 0), ends(needed.size(), 0);
   for (size_t shard = 0; shard < column.shards.size(); ++shard) {
     const Array &array = column.shards[shard];
     auto sample = size_t(column.starts[shard]);
@@ -145,13 +155,20 @@ Status Dataset::noteNeeds(const Column &column, std::vector<int64_t> &needed) co
           elements = before * behind * place.length;
         }
         int64_t at = (flat + i - begin) / behind % place.length;
-        if (asDouble(values, array.dtype, i) != padding)
-          needed[sample] = std::max(needed[sample], at + 1);
+        if (asDouble(values, array.dtype, i) == padding)
+          continue;
+        ends[sample] = std::max(ends[sample], at + 1);
+        ++held[sample];
       }
       return true;
     });
     if (!status)
       return status;
+  }
+  for (size_t sample = 0; sample < needed.size(); ++sample) {
+    if (column.spec->padded->isOnes && held[sample] != ends[sample] * before * behind)
+      return hasHole(column, sample);
+    needed[sample] = std::max(needed[sample], ends[sample]);
   }
   return {};
 }

@@ -87,10 +87,12 @@ static bool sameView(const Content &a, const Content &b) {
 /// Inline tables up to this many elements; larger ones are looked at for a rule that makes them.
 static constexpr int64_t smallTable = 64;
 
+bool Emitter::isLarge(int64_t elements) const { return elements > (isOneOfSizes ? 1 : smallTable); }
+
 Value Emitter::table(const Content &content, ArrayRef<Element> elements) {
   Shape shape = staticShape(content.slab);
   Type element = elementType(content.dtype);
-  if (static_cast<int64_t>(elements.size()) > smallTable) {
+  if (isLarge(static_cast<int64_t>(elements.size()))) {
     if (std::optional<Ramp> ramp = rampOf(content.slab, elements); ramp && !isFloat(content.dtype))
       return emitRamp(*ramp, shape, element);
     if (std::optional<TwoValues> two = twoValuesOf(content.slab, elements))
@@ -173,7 +175,7 @@ Value Emitter::leanConstant(const Content &content) {
     if (sameView(known, content))
       return value;
   Value value = makeLean(compact(content));
-  if (content.size() > smallTable)
+  if (isLarge(content.size()))
     constants.emplace_back(content, value);
   return value;
 }

@@ -25,6 +25,8 @@ public:
 
   mlir::OpBuilder builder;
   mlir::Location location;
+  /// Constants have the same form whatever their size: the graph is compared with itself at another size.
+  bool isOneOfSizes = false;
   bool sawCausalMask = false; ///< a known lower-triangular mask became a constant
   bool isFromPyTorch = false; ///< the file's producer, where ONNX leaves room
   std::set<std::string> notices;
@@ -86,6 +88,7 @@ private:
   mlir::Value makeLean(const Content &lean);
   mlir::Value denseConstant(const Content &content);
   /// Elements of the content's slab, none of which depends on N: as a rule where one makes them.
+  bool isLarge(int64_t elements) const;
   mlir::Value table(const Content &content, llvm::ArrayRef<Element> elements);
   /// The index along an axis, with ones elsewhere.
   mlir::Value iota(const Shape &shape, int64_t axis, mlir::Type element);

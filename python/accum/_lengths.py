@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text of several lengths: which axes of a batch are padded, and the sizes that a program is compiled of."""
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Any, Mapping, Sequence
+
+from . import _options
+
+_LEADERS = ("input_ids", "attention_mask", "input_values")
+_STEP = 8  # what the longest is rounded up to: kernels work on whole vectors
+LENGTH, TARGET_LENGTH = "length", "target_length"
+
+
+def _extent(value: Any) -> int | None:
+    shape = getattr(value, "shape", ())
+    return int(shape[1]) if len(shape) > 1 else None
+
+
+def padded_axes(module: Any, batch: Mapping[str, Any]) -> dict[str, str]:
+    """The dimension that axis 1 of an array is, by the array's name. What an encoder-decoder's decoder sees has a length
+    of its own."""
+    leader = next((name for name in _LEADERS if name in batch), None)
+    if leader is None:
+        leader = next((name for name, value in batch.items() if _extent(value)), None)
+    if leader is None:
+        raise _options.usage("lengths: no array of the example batch has an axis of positions, expected [samples, positions]")
+    of_decoder = set()
+    if getattr(getattr(module, "config", None), "is_encoder_decoder", False):
+        of_decoder = {name for name in batch if name == "labels" or name.startswith("decoder_")}
+    axes = {name: LENGTH for name, value in batch.items()
+            if name not in of_decoder and _extent(value) == _extent(batch[leader])}
+    extents = {_extent(batch[name]) for name in of_decoder} - {None}
+    if len(extents) == 1:
+        axes.update({name: TARGET_LENGTH for name in of_decoder if _extent(batch[name])})
+    return axes
+
+
+def widest(batch: Mapping[str, Any], axes: Mapping[str, str]) -> dict[str, int]:
+    """Of each dimension what the example has."""
+    found: dict[str, int] = {}
+    for name, dimension in axes.items():
+        found[dimension] = max(found.get(dimension, 0), _extent(batch[name]) or 0)
+    return found
+
+
+def _sizes(lengths: Sequence[int]) -> list[int]:
+    _options.require_whole(1, **{f"lengths[{i}]": size for i, size in enumerate(lengths)})
+    if not lengths:
+        raise _options.usage("lengths is empty, expected sizes such as [32, 64, 128], or \"auto\"")
+    return sorted({int(size) for size in lengths})
+
+
+def compiler_options(lengths: Any, sample: Sequence[int] | None, examples: Mapping[str, int],
+                     folder: pathlib.Path) -> dict[str, Any]:
+    """`dim` and `lengths` of the compiler. lengths: sizes, or "auto". sample: lengths of some samples. examples: widths of
+    the example batch, by dimension."""
+    if isinstance(lengths, str) and lengths != "auto":
+        raise _options.usage(f"lengths is {lengths!r}, expected \"auto\" or a list of sizes")
+    if not isinstance(lengths, str):
+        sizes = _sizes(list(lengths))
+        return {"dim": {name: ",".join(map(str, sizes)) for name in examples}}
+    longest = {name: max(sample) if sample else width for name, width in examples.items()}
+    rounded = {name: -(-most // _STEP) * _STEP for name, most in longest.items()}
+    if len(rounded) > 1:
+        most = max(rounded.values())
+        ladder = sorted({max(_STEP, -(-most // (_STEP * part)) * _STEP) for part in (1, 2, 4, 8)})
+        return {"dim": {name: ",".join(map(str, ladder)) for name in rounded}}
+    options: dict[str, Any] = {"dim": {name: f"auto:{most}" for name, most in rounded.items()}}
+    if sample:
+        path = folder / "lengths.txt"
+        counts: dict[int, int] = {}
+        for length in sample:
+            counts[int(length)] = counts.get(int(length), 0) + 1
+        path.write_text("".join(f"{length} {count}\n" for length, count in sorted(counts.items())))
+        options["lengths"] = os.fspath(path)
+    return options
