@@ -65,11 +65,19 @@ private:
     end = shown ? std::min(end, shown->end()) : end;
     bool isPlain = keys->outer == 1 && keys->inner == 1;
     bool isFinite = site.operands[key]->isFinite && site.operands[value]->isFinite;
-    if (isPlain && isFinite && (isMasked(end) || isTriangle(*keys, end)))
+    if (isPlain && isFinite && isOpen() && (isMasked(end) || isTriangle(*keys, end)))
       return success();
     return site.refuse("attends to keys along axis 2 of " + site.shape(op.getKey()) +
                            ", of which those after a sample's end are not hidden",
                        "pass an attention mask, or use causal attention");
+  }
+
+  /// Every query sees key 0, or one that sees none gets what does not depend on their number.
+  bool isOpen() {
+    if (!op.getMask() || op.getHidden() == nn::HiddenScore::excluded)
+      return true;
+    First first = site.first(mask, kKeys);
+    return isBit ? first.kind == First::Kind::Number && first.number != 0 : first.isOrdinary();
   }
 
   bool isMasked(int64_t end) {

@@ -92,6 +92,7 @@ LogicalResult contract(nn::ContractOp op, Site &site, Results results) {
       return site.refuse("multiplies two values whose positions lie in different orders");
     axis.known = sides[0] && sides[1] ? std::min(sides[0]->known, sides[1]->known) : axis.known;
     axis.axis = letter.result;
+    axis.first = {};
     axis.fill = zeroRows(site, operands, letter);
     result.axes.push_back(axis);
   }

@@ -67,8 +67,26 @@ bool isBetter(const Fill &a, const Fill &b) {
   return std::tuple(a.isCausal, a.from, !a.before) < std::tuple(b.isCausal, b.from, !b.before);
 }
 
+/// Position 0: a number, or one of ordinary size.
+First firstOf(nn::ElementwiseOp op, Site &site, int64_t axis) {
+  SmallVector<First> firsts;
+  for (auto [i, operand] : llvm::enumerate(op.getOperands()))
+    firsts.push_back(site.first(i, axis - (rankOf(op.getResult()) - rankOf(operand))));
+  auto isNumber = [](const First &first) { return first.kind == First::Kind::Number; };
+  if (op.getFn() == Fn::select && isNumber(firsts[0]))
+    return firsts[firsts[0].number != 0 ? 1 : 2];
+  if (llvm::all_of(firsts, isNumber)) {
+    auto numbers = llvm::map_to_vector(firsts, [](const First &first) { return first.number; });
+    if (std::optional<double> y = apply(op.getFn(), numbers, elementOf(op.getOperands().back())))
+      return First::of(*y);
+  }
+  bool isOrdinary = llvm::all_of(firsts, [](const First &first) { return first.isOrdinary(); });
+  return {isOrdinary ? First::Kind::Ordinary : First::Kind::Unknown};
+}
+
 void fillResult(nn::ElementwiseOp op, Site &site, Facts &result) {
   for (RaggedAxis &axis : result.axes) {
+    axis.first = firstOf(op, site, axis.axis);
     auto fills = fillsAlong(op, site, axis.axis);
     auto consider = [&](std::optional<Fill> fill) {
       if (fill && (!axis.fill || isBetter(*fill, *axis.fill)))
@@ -95,9 +113,8 @@ void countResult(Fn fn, const Facts &a, const Facts &b, Facts &result) {
     if (a.below && by >= 0)
       result.below = *a.below + by;
   }
-  if (fn == Fn::add && isCounted(a) && !a.length)
-    if (b.length)
-      result.length = *b.length + static_cast<int64_t>(*a.number);
+  if (fn == Fn::add && isCounted(a) && !isCounted(b))
+    return countResult(fn, b, a, result);
   if (fn == Fn::max && isCounted(b) && *b.number >= 0) {
     auto least = static_cast<int64_t>(*b.number);
     if (a.length)
@@ -145,8 +162,18 @@ std::optional<double> decidedNumber(nn::ElementwiseOp op, ArrayRef<const Facts *
   for (const Facts *each : x)
     if (each->number)
       numbers.push_back(*each->number);
-  if (numbers.size() == x.size())
-    return apply(op.getFn(), numbers, elementOf(op.getOperands().back()));
+  if (numbers.size() == x.size()) {
+    std::optional<double> y = apply(op.getFn(), numbers, elementOf(op.getOperands().back()));
+    return y && !std::isnan(*y) ? y : std::nullopt;
+  }
+  if (op.getFn() == Fn::mul)
+    for (unsigned i : {0, 1})
+      if (x[i]->number == 0.0 && (x[1 - i]->wrong || x[1 - i]->isFinite))
+        return 0;
+  // Nothing ordinary is as low as what hides.
+  bool isLow = x.size() == 2 && x[1]->number && *x[1]->number <= kLow && x[0]->isOrdinary;
+  if (isLow && (op.getFn() == Fn::eq || op.getFn() == Fn::le || op.getFn() == Fn::lt))
+    return 0;
   // An index that is negative nowhere.
   if (x.size() == 2 && x[0]->least && x[1]->number && *x[0]->least >= *x[1]->number) {
     if (op.getFn() == Fn::lt)
@@ -216,6 +243,8 @@ LogicalResult cast(nn::CastOp op, Site &site, Results results) {
                                 : std::trunc(x);
   };
   for (RaggedAxis &axis : result.axes) {
+    if (axis.first.kind == First::Kind::Number)
+      axis.first.number = converted(axis.first.number);
     if (!axis.fill)
       continue;
     if (axis.fill->kind != Fill::Kind::Number) {
@@ -285,6 +314,7 @@ LogicalResult constant(nn::ConstantOp op, Site &site, Results results) {
   knowEverywhere(site, op, result);
   result.isTable = true;
   result.isFinite = llvm::all_of(elements, [](double x) { return std::isfinite(x); });
+  result.isOrdinary = result.isFinite && llvm::all_of(elements, [](double x) { return x > kLow; });
   if (elements.size() == 1)
     result.number = elements[0];
   if (!elements.empty())
@@ -313,6 +343,8 @@ LogicalResult dropout(nn::DropoutOp op, Site &site, Results results) {
   result.isTable = false;
   result.number = result.least = std::nullopt;
   result.length = result.below = std::nullopt;
+  for (RaggedAxis &axis : result.axes)
+    axis.first = {axis.first.isOrdinary() ? First::Kind::Ordinary : First::Kind::Unknown};
   for (RaggedAxis &axis : result.axes)
     if (axis.fill && !axis.fill->isNumber(0))
       axis.fill.reset();

@@ -41,6 +41,18 @@ struct Fill {
   bool isHigh() const { return kind == Kind::High || (kind == Kind::Number && number >= -kLow); }
 };
 
+/// What stands at position 0, which every sample has. Ordinary: no score that hides, and finite.
+struct First {
+  enum class Kind { Unknown, Ordinary, Number };
+  Kind kind = Kind::Unknown;
+  double number = 0;
+
+  static First of(double number) { return {Kind::Number, number}; }
+  bool isOrdinary() const {
+    return kind == Kind::Ordinary || (kind == Kind::Number && std::isfinite(number) && number > kLow);
+  }
+};
+
 /// An axis whose extent is outer x (size + shift) x inner, positions counted in the middle.
 struct RaggedAxis {
   int64_t axis = 0;
@@ -50,6 +62,8 @@ struct RaggedAxis {
   int64_t known = 0;
   /// Holds for all positions along the other axes; a causal one for those that are known there.
   std::optional<Fill> fill = std::nullopt;
+  /// Of a value that is not ordinary everywhere; whatever the other axes' positions.
+  First first = {};
 
   /// Sums and softmaxes agree where all positions from here on are neutral: a smaller size lacks them.
   int64_t end() const { return std::min(known, shift); }
@@ -68,6 +82,8 @@ struct Facts {
   llvm::SmallVector<RaggedAxis, 2> axes;
   /// What is after the end is finite: times zero it is zero.
   bool isFinite = true;
+  /// No element is so low that it hides, nor infinite.
+  bool isOrdinary = true;
   /// Made of constants only.
   bool isTable = false;
   /// Every element is this number.

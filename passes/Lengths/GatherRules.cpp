@@ -102,6 +102,7 @@ LogicalResult gather(nn::GatherOp op, Site &site, Results results) {
   for (RaggedAxis each : index.axes) {
     each.axis += each.axis < batch ? 0 : axis - batch;
     each.fill.reset();
+    each.first = {};
     each.known = readable ? std::min(each.known, *readable) : each.known;
     if (failed(addAxis(site, result, each)))
       return failure();
@@ -111,6 +112,7 @@ LogicalResult gather(nn::GatherOp op, Site &site, Results results) {
       continue;
     each.axis += each.axis > axis ? added - 1 : 0;
     each.fill = keptFill(each);
+    each.first = {};
     if (failed(addAxis(site, result, each)))
       return failure();
   }
@@ -131,6 +133,7 @@ LogicalResult gatherElements(nn::GatherElementsOp op, Site &site, Results result
   }
   for (RaggedAxis each : index.axes) {
     each.fill.reset();
+    each.first = {};
     each.known = readable ? std::min(each.known, *readable) : each.known;
     result.axes.push_back(each);
   }
@@ -138,6 +141,7 @@ LogicalResult gatherElements(nn::GatherElementsOp op, Site &site, Results result
     if (each.axis == axis)
       continue;
     each.fill = keptFill(each);
+    each.first = {};
     if (failed(addAxis(site, result, each)))
       return failure();
   }

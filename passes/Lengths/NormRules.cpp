@@ -12,23 +12,19 @@ void dropFills(Facts &facts) {
     each.fill.reset();
 }
 
-/// Rows in which every score is -inf have no weights.
-bool hasEmptyRows(nn::SoftmaxOp op, Site &site) {
-  return llvm::any_of(site.operands[0]->axes, [&](const RaggedAxis &each) {
-    return each.axis != static_cast<int64_t>(op.getAxis()) && each.fill && !each.fill->isCausal &&
-           each.fill->isMinusInfinity();
-  });
-}
-
 LogicalResult softmax(nn::SoftmaxOp op, Site &site, Results results) {
   int64_t axis = op.getAxis();
   Facts facts = *site.operands[0];
   Facts &result = results[0];
-  result.isFinite = !hasEmptyRows(op, site);
+  // Rows in which every score is -inf have no weights.
+  bool hasOpenRows = !op.getLog() && site.first(0, axis).isOrdinary();
+  result.isFinite = facts.isFinite || hasOpenRows;
   if (const RaggedAxis *ragged = facts.along(axis)) {
     std::optional<Fill> fill = site.fill(0, axis);
     RaggedAxis weights = *ragged;
-    if (!fill || !fill->isLow() || failed(leaveOut(facts, weights, *fill)))
+    // A row in which all is hidden would be equal weights of as many positions as the size has.
+    bool isOpen = site.first(0, axis).isOrdinary();
+    if (!fill || !fill->isLow() || !isOpen || failed(leaveOut(facts, weights, *fill)))
       return site.refuse("takes the softmax over the positions along axis " + Twine(axis) + " of " +
                              site.shape(op.getInput()) +
                              ", of which those after a sample's end are not masked",
@@ -38,6 +34,7 @@ LogicalResult softmax(nn::SoftmaxOp op, Site &site, Results results) {
       weights.fill->kind = Fill::Kind::Number;
     weights.fill->number = op.getLog() ? fill->number : 0;
     weights.fill->before.reset();
+    weights.first = {};
     *facts.along(axis) = weights;
   }
   for (RaggedAxis &each : facts.axes)

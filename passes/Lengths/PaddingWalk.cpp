@@ -15,7 +15,7 @@ public:
 
   void presume(ArrayRef<Presumed> inputs);
   void visit(Operation *op);
-  std::shared_ptr<const Cause> wrong(Value value) { return facts[value].wrong; }
+  DenseMap<Value, Facts> take() { return std::move(facts); }
 
 private:
   std::shared_ptr<const Cause> inherited(Operation *op);
@@ -42,14 +42,31 @@ void PaddingWalk::presume(ArrayRef<Presumed> inputs) {
     normalise(facts[argument]);
 }
 
-/// A select whose condition is known does not read what it leaves out.
+/// What a slice takes of a concatenation, where that is all of one operand; null otherwise.
+static Value partOf(Operation *op) {
+  auto slice = dyn_cast<nn::SliceOp>(op);
+  auto concat = slice ? slice.getInput().getDefiningOp<nn::ConcatOp>() : nn::ConcatOp();
+  int64_t start = 0;
+  for (Value part : concat ? concat.getInputs() : ValueRange()) {
+    bool isAll =
+        slice.getStarts()[concat.getAxis()] == start && nn::sameSlabs(part.getType(), slice.getType());
+    if (isAll)
+      return part;
+    start += cast<RankedTensorType>(part.getType()).getDimSize(concat.getAxis());
+  }
+  return {};
+}
+
+/// A select whose condition is known does not read what it leaves out, nor a product what is times zero.
 std::shared_ptr<const Cause> PaddingWalk::inherited(Operation *op) {
   auto elementwise = dyn_cast<nn::ElementwiseOp>(op);
   bool selects = elementwise && elementwise.getFn() == nn::ElementwiseFn::select;
   std::optional<double> condition = selects ? facts[op->getOperand(0)].number : std::nullopt;
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     bool isLeftOut = condition && i == (*condition != 0 ? 2u : 1u);
-    if (facts[operand].wrong && !isLeftOut)
+    bool isTimesZero = elementwise && elementwise.getFn() == nn::ElementwiseFn::mul &&
+                       facts[op->getOperand(1 - i)].number == 0.0;
+    if (facts[operand].wrong && !isLeftOut && !isTimesZero)
       return facts[operand].wrong;
   }
   return nullptr;
@@ -85,13 +102,47 @@ LogicalResult PaddingWalk::settle(Site &site, Value result, Facts &known) {
   return success();
 }
 
+/// Low scores stay low but through functions that flatten them.
+static bool isOrdinary(Site &site, const Facts &result) {
+  Type element = elementOf(site.op->getResult(0));
+  bool areOperands = llvm::all_of(site.operands, [](const Facts *each) { return each->isOrdinary; });
+  if (result.number)
+    return std::isfinite(*result.number) && *result.number > kLow;
+  if (site.operands.empty() || isa<nn::ReduceOp>(site.op))
+    return result.isOrdinary;
+  if (auto softmax = dyn_cast<nn::SoftmaxOp>(site.op))
+    return !softmax.getLog() || areOperands;
+  auto elementwise = dyn_cast<nn::ElementwiseOp>(site.op);
+  if (elementwise && elementwise.getFn() == nn::ElementwiseFn::select && site.operands[0]->number)
+    return site.operands[*site.operands[0]->number != 0 ? 1 : 2]->isOrdinary;
+  bool flattens = elementwise && (elementwise.getFn() == nn::ElementwiseFn::exp ||
+                                  elementwise.getFn() == nn::ElementwiseFn::sigmoid ||
+                                  elementwise.getFn() == nn::ElementwiseFn::tanh);
+  return areOperands || flattens || element.isInteger(1) || isa<nn::AttentionOp>(site.op);
+}
+
+/// Twice the lowest number is infinite; where it is only moved or chosen it stays what it is.
+static bool movesOnly(Operation *op) {
+  if (auto elementwise = dyn_cast<nn::ElementwiseOp>(op))
+    return elementwise.getFn() == nn::ElementwiseFn::select ||
+           elementwise.getFn() == nn::ElementwiseFn::min || elementwise.getFn() == nn::ElementwiseFn::max ||
+           elementwise.getFn() == nn::ElementwiseFn::neg;
+  return !isa<nn::ContractOp, nn::ReduceOp, nn::CumSumOp, nn::LayerNormOp, nn::RmsNormOp, nn::CrossEntropyOp>(
+      op);
+}
+
 void PaddingWalk::visit(Operation *op) {
   SmallVector<Facts, 1> results(op->getNumResults());
   std::shared_ptr<const Cause> wrong = inherited(op);
   Site site{op, {}, sizes, tables};
   for (Value operand : op->getOperands())
     site.operands.push_back(&facts[operand]);
-  if (!wrong) {
+  Value part = partOf(op);
+  if (part &&
+      !sizes.isRagged(op->getOperand(0), cast<nn::ConcatOp>(op->getOperand(0).getDefiningOp()).getAxis())) {
+    wrong = facts[part].wrong;
+    results[0] = facts[part];
+  } else if (!wrong) {
     Rule rule = findRule(op->getName().getStringRef());
     LogicalResult known =
         rule ? rule(site, results) : site.refuse("has no rule for what is after the end of a sample");
@@ -102,18 +153,24 @@ void PaddingWalk::visit(Operation *op) {
       wrong = std::make_shared<Cause>(Cause{op->getLoc(), site.sentence, site.wayOut});
   }
   for (auto [result, each] : llvm::zip(op->getResults(), results)) {
+    each.isOrdinary = isOrdinary(site, each);
+    each.isFinite &= each.isOrdinary || movesOnly(op);
     each.wrong = wrong;
     facts[result] = std::move(each);
   }
 }
 
-std::shared_ptr<const Cause> findCause(const Lockstep &sizes, Tables &tables, ArrayRef<Presumed> inputs) {
+DenseMap<Value, Facts> inferFacts(const Lockstep &sizes, Tables &tables, ArrayRef<Presumed> inputs) {
   PaddingWalk walk(sizes, tables);
   walk.presume(inputs);
-  Block &body = sizes.smallest().getBody().front();
-  for (Operation &op : body.without_terminator())
+  for (Operation &op : sizes.smallest().getBody().front().without_terminator())
     walk.visit(&op);
-  return walk.wrong(body.getTerminator()->getOperand(0));
+  return walk.take();
+}
+
+std::shared_ptr<const Cause> findCause(const Lockstep &sizes, Tables &tables, ArrayRef<Presumed> inputs) {
+  Value loss = sizes.smallest().getBody().front().getTerminator()->getOperand(0);
+  return inferFacts(sizes, tables, inputs)[loss].wrong;
 }
 
 } // namespace accum::lengths

@@ -17,6 +17,10 @@ struct Presumed {
   std::optional<double> before;
 };
 
+/// What is known of every value of the smallest size, given these inputs.
+llvm::DenseMap<mlir::Value, Facts> inferFacts(const Lockstep &sizes, Tables &tables,
+                                              llvm::ArrayRef<Presumed> inputs);
+
 /// Null where the loss depends on neither the size nor what is after the end, given these inputs.
 std::shared_ptr<const Cause> findCause(const Lockstep &sizes, Tables &tables,
                                        llvm::ArrayRef<Presumed> inputs);

@@ -107,15 +107,18 @@ LogicalResult reduce(nn::ReduceOp op, Site &site, Results results) {
         failed(leaveOut(facts, *ragged, *fill)))
       return refuseOver(site, nounOf(op.getKind()), op.getInput(), axis);
   }
-  // A causal fill speaks of two axes; the batch may be summed beside them.
+  bool isOpen = op.getKind() == Kind::max && llvm::any_of(op.getAxes(), [&](int64_t axis) {
+                  return site.first(0, axis).isOrdinary() || facts.isOrdinary;
+                });
   dropAxes(facts, op.getAxes());
+  for (RaggedAxis &each : facts.axes)
+    each.first = {};
   reduceFills(op.getKind(), facts, count);
   bool keeps = op.getKind() == Kind::max || op.getKind() == Kind::min;
   Facts &result = results[0];
   result.axes = facts.axes;
   result.isFinite = facts.isFinite;
-  result.isTable = facts.isTable && facts.axes.size() == site.operands[0]->axes.size();
-  result.isTable = false;
+  result.isOrdinary = facts.isOrdinary || isOpen;
   result.length = length ? length : keeps ? facts.length : std::nullopt;
   if (result.length == -1)
     result.below = 0;
@@ -152,7 +155,10 @@ LogicalResult cumSum(nn::CumSumOp op, Site &site, Results results) {
   Facts &result = results[0] = *site.operands[0];
   int64_t axis = op.getAxis();
   result.isTable = false;
-  result.number = result.length = result.below = std::nullopt;
+  result.number = std::nullopt;
+  result.length = result.below = std::nullopt;
+  for (RaggedAxis &each : result.axes)
+    each.first = {};
   result.least = result.least && *result.least >= 0 ? std::optional(0.0) : std::nullopt;
   for (RaggedAxis &each : result.axes)
     if (each.axis != axis && !(each.fill && each.fill->isNumber(0)))

@@ -99,6 +99,8 @@ LogicalResult broadcast(nn::BroadcastOp op, Site &site, Results results) {
 /// Positions counted from `start` on.
 void shiftAxis(Facts &facts, RaggedAxis &axis, int64_t start) {
   axis.known = moved(axis.known, -start);
+  if (start != 0)
+    axis.first = {};
   if (axis.fill)
     axis.fill->from = moved(axis.fill->from, -start);
   // Its queries, in the other one's fill.
@@ -125,10 +127,10 @@ LogicalResult sliceAxis(nn::SliceOp op, Site &site, RaggedAxis axis, Facts &resu
                        "count from the left, or gather at the sample's own length");
   bool stays = site.isRagged(op.getResult(), axis.axis);
   if (stays && isPlain(axis) && op.getStrides()[axis.axis] == 1) {
-    result.axes.push_back(axis);
     shiftAxis(result, *result.along(axis.axis), start);
     return success();
   }
+  llvm::erase_if(result.axes, [&](const RaggedAxis &each) { return each.axis == axis.axis; });
   int64_t last = start + (extent - 1) * op.getStrides()[axis.axis];
   // A sample has at least one position.
   bool isInside = isPlain(axis) && last < moved(1, axis.known >= kEverywhere ? kEverywhere : axis.known);
@@ -143,6 +145,7 @@ LogicalResult sliceAxis(nn::SliceOp op, Site &site, RaggedAxis axis, Facts &resu
 LogicalResult slice(nn::SliceOp op, Site &site, Results results) {
   Facts &result = results[0];
   keepElements(*site.operands[0], result);
+  result.axes = site.operands[0]->axes;
   for (int64_t axis = 0; axis < rankOf(op.getInput()); ++axis) {
     if (const RaggedAxis *ragged = site.operands[0]->along(axis)) {
       if (failed(sliceAxis(op, site, *ragged, result)))

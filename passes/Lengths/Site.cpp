@@ -26,6 +26,23 @@ std::optional<Fill> Site::fill(unsigned operand, int64_t axis) const {
   return tables.causalFill(op->getOperand(operand), axis, other->axis);
 }
 
+First Site::first(unsigned operand, int64_t axis) const {
+  const Facts &facts = *operands[operand];
+  const RaggedAxis *ragged = facts.along(axis);
+  if (facts.number)
+    return First::of(*facts.number);
+  // A sample has a position, so that one is before the end.
+  if (ragged && ragged->fill && !ragged->fill->isCausal && ragged->fill->from >= 0 && ragged->fill->before)
+    return First::of(*ragged->fill->before);
+  if (facts.isOrdinary && !(ragged && facts.isTable))
+    return {First::Kind::Ordinary};
+  std::optional<double> number =
+      ragged && facts.isTable ? tables.firstNumber(op->getOperand(operand), axis) : std::nullopt;
+  if (number)
+    return First::of(*number);
+  return facts.isOrdinary ? First{First::Kind::Ordinary} : ragged ? ragged->first : First();
+}
+
 std::string Site::shape(Value value) const {
   std::string text = "[";
   for (auto [i, extent] : llvm::enumerate(cast<RankedTensorType>(value.getType()).getShape()))
@@ -54,6 +71,7 @@ LogicalResult joinAxes(Site &site, ArrayRef<Joined> operands, Facts &result) {
     for (RaggedAxis axis : site.operands[joined.operand]->axes) {
       axis.axis += joined.offset;
       axis.fill.reset();
+      axis.first = {};
       RaggedAxis *known = result.along(axis.axis);
       if (!known) {
         result.axes.push_back(axis);

@@ -22,6 +22,8 @@ struct Site {
   /// What stands along `axis` of an operand after the end, where it has no ragged axis too (a number
   /// everywhere), and tables are looked at.
   std::optional<Fill> fill(unsigned operand, int64_t axis) const;
+  /// The same of position 0.
+  First first(unsigned operand, int64_t axis) const;
   bool isRagged(mlir::Value value, int64_t axis) const { return sizes.isRagged(value, axis); }
   /// "[16, 8]", with the dimension's own extents at the smallest size.
   std::string shape(mlir::Value value) const;

@@ -166,6 +166,17 @@ const Table *Tables::find(Value value) {
   return (known[value] = std::move(kept)).get();
 }
 
+std::optional<double> Tables::firstNumber(Value value, int64_t axis) {
+  const Table *table = find(value);
+  if (!table || table->data.empty())
+    return std::nullopt;
+  int64_t stride = stridesOf(table->shape)[axis], extent = table->shape[axis];
+  for (size_t n = 0; n < table->data.size(); ++n)
+    if (static_cast<int64_t>(n) / stride % extent == 0 && table->data[n] != table->data[0])
+      return std::nullopt;
+  return table->data[0];
+}
+
 std::optional<Fill> Tables::causalFill(Value value, int64_t axis, int64_t other) {
   const Table *table = find(value);
   if (!table)

@@ -21,6 +21,8 @@ public:
   const Table *find(mlir::Value value);
   /// One number at all positions of `axis` after that of `other` + from, whatever the other axes' positions.
   std::optional<Fill> causalFill(mlir::Value value, int64_t axis, int64_t other);
+  /// The one number at position 0 of `axis`, whatever the other axes' positions.
+  std::optional<double> firstNumber(mlir::Value value, int64_t axis);
 
 private:
   std::optional<Table> compute(mlir::Operation *op);

@@ -65,10 +65,10 @@ static void evaluate(Evaluator &e, nn::CrossEntropyOp op) {
   int64_t classes = logits.shape.back();
   for (size_t row = 0; row < labels.data.size(); ++row) {
     const double *x = &logits.data[row * classes];
-    double sum = 0;
+    double highest = *std::max_element(x, x + classes), sum = 0;
     for (int64_t k = 0; k < classes; ++k)
-      sum += std::exp(x[k]);
-    lse.data[row] = std::log(sum);
+      sum += std::exp(x[k] - highest);
+    lse.data[row] = highest + std::log(sum);
     bool ignored = op.getIgnoreIndex() && labels.data[row] == static_cast<int64_t>(*op.getIgnoreIndex());
     loss.data[row] = ignored ? 0 : lse.data[row] - x[static_cast<int64_t>(labels.data[row])];
   }

@@ -2,7 +2,7 @@
 // RUN: python3 %S/at-sizes.py %s | accum-opt -accum-check-padding -split-input-file -verify-diagnostics -o /dev/null
 
 // Keys are hidden by the mask; a masked mean over positions.
-// expected-remark @below {{input 0 axis 1: 0 after the end}} expected-remark @below {{input 1 axis 1: 0 after the end, which tells it}}
+// expected-remark @below {{input 0 axis 1: 0 after the end}} expected-remark @below {{input 1 axis 1: 0 after the end, 1 before it}}
 func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x{S}xi64, #b>) -> tensor<1x4xf32, #b> {
   %h = nn.reshape %x : tensor<1x{S}x4xf32, #b> -> tensor<1x1x{S}x4xf32, #b>
   %v = nn.cast %m : tensor<1x{S}xi64, #b> -> tensor<1x{S}xi1, #b>
