@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of one model at several sizes of a dimension, in one program.
 #include "passes/Schedule/Lengths.h"
+#include "dialects/Train/CommandTail.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "passes/Schedule/StateLayout.h"
@@ -27,6 +28,13 @@ std::string textOf(func::FuncOp kernel) {
   return text;
 }
 
+/// One more than all numbers of commands and their tails.
+int64_t idsIn(ModuleOp module) {
+  int64_t ids = repetitionIds(module);
+  module.walk([&](train::CommandOp command) { ids = std::max<int64_t>(ids, command.getId() + 1); });
+  return ids;
+}
+
 /// The module of the largest size, which takes in the others.
 class JoinedModule {
 public:
@@ -36,7 +44,7 @@ public:
       if (auto number = kernel->getAttrOfType<IntegerAttr>(kKernelNumber))
         kernels = std::max(kernels, number.getInt() + 1);
     }
-    module.walk([&](train::CommandOp command) { ids = std::max<int64_t>(ids, command.getId() + 1); });
+    ids = idsIn(module);
   }
 
   LogicalResult take(ModuleOp other, size_t length);
@@ -110,7 +118,13 @@ void JoinedModule::takeStep(train::StepOp step, train::PlanAttr plan, size_t len
   step->remove();
   step.setSymName(name);
   module.push_back(step);
-  step.walk([&](train::CommandOp command) { command.setId(command.getId() + ids); });
+  step.walk([&](train::CommandOp command) {
+    command.setId(command.getId() + ids);
+    if (auto tail = tailOf(command)) {
+      tail->id += ids;
+      setTail(command, *tail);
+    }
+  });
   renamed.recursivelyReplaceElementsIn(step, /*replaceAttrs=*/true);
   NamedAttrList slots;
   for (NamedAttribute slot : plan.getSlots()) {
@@ -138,8 +152,7 @@ LogicalResult JoinedModule::take(ModuleOp other, size_t length) {
     StringAttr name = names.lookup(symbol.getAttr());
     return name ? std::optional<Attribute>(FlatSymbolRefAttr::get(name)) : std::nullopt;
   });
-  int64_t most = 0;
-  other.walk([&](train::CommandOp command) { most = std::max<int64_t>(most, command.getId() + 1); });
+  int64_t most = idsIn(other);
   for (StringRef name : {"step", "eval"})
     if (auto step = other.lookupSymbol<train::StepOp>(name)) {
       if (train::PhaseOp update = step.getUpdate())
