@@ -105,7 +105,10 @@ private:
     std::optional<Fill> fill = op.getMask() ? site.fill(mask, kRows) : std::nullopt;
     bool hidesRows = fill && !fill->isCausal && along(mask, kRows) &&
                      (isBit ? fill->isNumber(0) : fill->isMinusInfinity());
-    return site.operands[query]->isFinite && (isKept || !hidesRows);
+    bool areOperands = llvm::all_of(ArrayRef(site.operands).take_front(mask), [](const Facts *each) {
+      return each->isFinite && each->isOrdinary; // products of scores that hide are infinite
+    });
+    return areOperands && (isKept || !hidesRows);
   }
 
   nn::AttentionOp op;

@@ -29,7 +29,7 @@ std::optional<Fill> combine(nn::ElementwiseOp op, Site &site, ArrayRef<std::opti
   bool isFirst = true;
   for (auto [i, fill] : llvm::enumerate(fills)) {
     const Facts &facts = *site.operands[i];
-    Term any{.isFinite = facts.isFinite};
+    Term any{.isFinite = facts.isFinite, .isOrdinary = facts.isOrdinary, .isCapped = facts.isCapped};
     bool isNumber = facts.number.has_value();
     if (!fill || (!isNumber && !used(i))) {
       terms.push_back(any);
@@ -313,8 +313,10 @@ LogicalResult constant(nn::ConstantOp op, Site &site, Results results) {
   }
   knowEverywhere(site, op, result);
   result.isTable = true;
+  result.isCapped = llvm::all_of(elements, [](double x) { return x < -kLow; });
   result.isFinite = llvm::all_of(elements, [](double x) { return std::isfinite(x); });
-  result.isOrdinary = result.isFinite && llvm::all_of(elements, [](double x) { return x > kLow; });
+  result.isOrdinary =
+      result.isCapped && result.isFinite && llvm::all_of(elements, [](double x) { return x > kLow; });
   if (elements.size() == 1)
     result.number = elements[0];
   if (!elements.empty())

@@ -84,6 +84,8 @@ struct Facts {
   bool isFinite = true;
   /// No element is so low that it hides, nor infinite.
   bool isOrdinary = true;
+  /// No element is as high as the negative of what hides, nor plus infinity.
+  bool isCapped = true;
   /// Made of constants only.
   bool isTable = false;
   /// Every element is this number.

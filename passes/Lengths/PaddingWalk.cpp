@@ -107,9 +107,11 @@ static bool isOrdinary(Site &site, const Facts &result) {
   Type element = elementOf(site.op->getResult(0));
   bool areOperands = llvm::all_of(site.operands, [](const Facts *each) { return each->isOrdinary; });
   if (result.number)
-    return std::isfinite(*result.number) && *result.number > kLow;
+    return std::isfinite(*result.number) && *result.number > kLow && *result.number < -kLow;
   if (site.operands.empty() || isa<nn::ReduceOp>(site.op))
     return result.isOrdinary;
+  if (isa<nn::GatherOp, nn::GatherElementsOp>(site.op))
+    return site.operands[0]->isOrdinary;
   if (auto softmax = dyn_cast<nn::SoftmaxOp>(site.op))
     return !softmax.getLog() || areOperands;
   auto elementwise = dyn_cast<nn::ElementwiseOp>(site.op);
@@ -119,6 +121,21 @@ static bool isOrdinary(Site &site, const Facts &result) {
                                   elementwise.getFn() == nn::ElementwiseFn::sigmoid ||
                                   elementwise.getFn() == nn::ElementwiseFn::tanh);
   return areOperands || flattens || element.isInteger(1) || isa<nn::AttentionOp>(site.op);
+}
+
+/// Low scores that are added, chosen or moved are not high.
+static bool isCapped(Site &site, const Facts &result) {
+  if (result.isOrdinary || site.operands.empty())
+    return result.isOrdinary || result.isCapped;
+  auto elementwise = dyn_cast<nn::ElementwiseOp>(site.op);
+  bool keeps =
+      elementwise
+          ? elementwise.getFn() == nn::ElementwiseFn::add ||
+                elementwise.getFn() == nn::ElementwiseFn::select ||
+                elementwise.getFn() == nn::ElementwiseFn::max
+          : isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::CastOp, nn::MaskRowsOp>(
+                site.op);
+  return keeps && llvm::all_of(site.operands, [](const Facts *each) { return each->isCapped; });
 }
 
 /// Twice the lowest number is infinite; where it is only moved or chosen it stays what it is.
@@ -154,6 +171,7 @@ void PaddingWalk::visit(Operation *op) {
   }
   for (auto [result, each] : llvm::zip(op->getResults(), results)) {
     each.isOrdinary = isOrdinary(site, each);
+    each.isCapped = isCapped(site, each);
     each.isFinite &= each.isOrdinary || movesOnly(op);
     each.wrong = wrong;
     facts[result] = std::move(each);

@@ -101,6 +101,9 @@ void shiftAxis(Facts &facts, RaggedAxis &axis, int64_t start) {
   axis.known = moved(axis.known, -start);
   if (start != 0)
     axis.first = {};
+  // What is put in front is not filled, however short the sample is.
+  if (axis.fill && start < 0)
+    axis.fill->from = std::max<int64_t>(axis.fill->from, -1);
   if (axis.fill)
     axis.fill->from = moved(axis.fill->from, -start);
   // Its queries, in the other one's fill.

@@ -147,9 +147,6 @@ static Term unary(Fn fn, Term x) {
   case Fn::sigmoid:
   case Fn::relu:
   case Fn::softplus:
-  case Fn::silu:
-  case Fn::gelu:
-  case Fn::gelu_tanh:
     return x.isLow() ? Term::of(0) : Term();
   default:
     return {};
@@ -161,7 +158,8 @@ static Term add(Term a, Term b) {
   if (b.isLow() || b.isHigh())
     std::swap(a, b);
   bool isMoved = a.isLow() ? !b.isHigh() : a.isHigh() && !b.isLow();
-  if (!isMoved || (!isKnown(b) && !b.isFinite))
+  bool isBounded = isKnown(b) || b.isOrdinary || (a.isLow() && b.isCapped);
+  if (!isMoved || !isBounded)
     return {};
   if (a.kind == Term::Kind::Number && std::isinf(a.number))
     return a;
@@ -171,6 +169,7 @@ static Term add(Term a, Term b) {
 static Term negated(Term x) {
   if (x.kind == Term::Kind::Number)
     return Term::of(-x.number);
+  x.isCapped = x.isOrdinary; // of the negative
   return x.isLow() ? high() : x.isHigh() ? low() : x;
 }
 

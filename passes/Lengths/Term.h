@@ -18,7 +18,8 @@ struct Term {
   enum class Kind { Any, Number, Low, High };
   Kind kind = Kind::Any;
   double number = 0;
-  bool isFinite = true;
+  /// Of Any: as in Facts.
+  bool isFinite = true, isOrdinary = true, isCapped = true;
 
   static Term of(const Fill &fill);
   static Term of(double number) { return {Kind::Number, number}; }
