@@ -7,6 +7,7 @@
 #include "compiler/Driver/LengthPlans.h"
 #include "compiler/Driver/Lengths.h"
 #include "compiler/Driver/Summary.h"
+#include "compiler/Report/Explain.h"
 #include "passes/Schedule/Lengths.h"
 #include "passes/Schedule/Passes.h"
 #include <fmt/format.h>
@@ -62,6 +63,7 @@ private:
   LogicalResult planWithin(int64_t budget);
   LogicalResult planAgain(const std::vector<int64_t> &microBatches, int64_t budget);
   LogicalResult checkPaddingOf(size_t dim);
+  void printPlans();
   LogicalResult join();
   LogicalResult write();
   LogicalResult runAll();
@@ -170,6 +172,7 @@ LogicalResult CompiledLengths::planWithin(int64_t budget) {
       return failure();
   }
   workspace.diagnostics.quietNotices(false);
+  workspace.diagnostics.dropNotices("micro-batch "); // how the share of a size is cut
   return success();
 }
 
@@ -209,9 +212,11 @@ LogicalResult CompiledLengths::planAgain(const std::vector<int64_t> &microBatche
       continue;
     if (budget > 0)
       given.memory = budget;
+    workspace.diagnostics.quietNotices(true);
     if (failed(sizes[length]->planAnew()))
       return failure();
   }
+  workspace.diagnostics.quietNotices(false);
   return success();
 }
 
@@ -243,15 +248,25 @@ LogicalResult CompiledLengths::write() {
   return largest().write(artifact);
 }
 
+/// One step has samples of all sizes: figures of a single size's step say nothing.
+void CompiledLengths::printPlans() {
+  planner::Search all = largest().search();
+  all.batch = options.batch;
+  all.deviceBatch = (options.batch + options.devices - 1) / options.devices;
+  largest().print(describeTarget(options, all) + describeLengths(options, plansOf(sizes), all.budget));
+  if (!options.explain)
+    return;
+  largest().print(options.lengths.comparison);
+  for (const auto &size : sizes)
+    largest().print("\n" + planner::explainSearch(size->search(), size->planned().budgets));
+}
+
 LogicalResult CompiledLengths::runAll() {
   if (failed(load()) || failed(checkPaddings()) || failed(planAll()))
     return failure();
   if (options.checkOnly)
     return success();
-  largest().printPlan();
-  largest().print(describeLengths(options, plansOf(sizes)));
-  if (options.explain)
-    largest().print(options.lengths.comparison);
+  printPlans();
   if (options.planOnly)
     return success();
   return success(succeeded(join()) && (largest().isStopped() || succeeded(write())));

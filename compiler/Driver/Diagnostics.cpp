@@ -56,6 +56,12 @@ void Diagnostics::addNotice(const std::string &text) {
     messages.push_back({Severity::Notice, "", text, {}});
 }
 
+void Diagnostics::dropNotices(StringRef prefix) {
+  llvm::erase_if(messages, [&](const Message &message) {
+    return message.severity == Severity::Notice && StringRef(message.text).starts_with(prefix);
+  });
+}
+
 void Diagnostics::addNote(const std::string &text) {
   if (messages.empty())
     messages.push_back({Severity::Note, "", text, {}});

@@ -35,6 +35,9 @@ public:
   /// Something failed, and all of it because the graph relates samples.
   bool onlyCrossBatch() const;
 
+  /// Those that begin so, which what followed has overtaken.
+  void dropNotices(llvm::StringRef prefix);
+
 private:
   mlir::LogicalResult handle(mlir::Diagnostic &diagnostic);
 

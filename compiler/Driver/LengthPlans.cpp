@@ -184,7 +184,8 @@ mlir::ArrayAttr lengthsAttr(mlir::Builder &builder, const Options &options, cons
   return builder.getArrayAttr(entries);
 }
 
-std::string describeLengths(const Options &options, const LengthPlans &plans) {
+std::string describeLengths(const Options &options, const LengthPlans &plans, int64_t budget) {
+  const planner::Plan all = planOfAll(plans);
   std::string text = fmt::format("lengths  {:>14}  micro-batch  per micro-step    per place     arena\n",
                                  fmt::join(options.lengths.dims, " x "));
   for (size_t length = 0; length < plans.size(); ++length) {
@@ -196,7 +197,15 @@ std::string describeLengths(const Options &options, const LengthPlans &plans) {
                         fmt::format("{:.2f} us", 1e6 * seconds / double(places)),
                         planner::formatBytes(plan.arena()));
   }
-  return text;
+  std::string of = budget > 0 ? " of " + planner::formatBytes(budget) : "";
+  text += fmt::format("memory   per device: arena {}, total {}{}; {}\n", planner::formatBytes(all.arena()),
+                      planner::formatBytes(all.total()), of,
+                      all.shard == "none" && all.offload == "none"
+                          ? "not sharded"
+                          : fmt::format("--shard {} --offload {}", all.shard, all.offload));
+  return text + fmt::format("time     {} per step (predicted, {}), where lengths are {}\n",
+                            planner::formatSeconds(all.seconds()), all.basis,
+                            options.lengths.shares.empty() ? "spread evenly" : "those of --lengths");
 }
 
 nlohmann::ordered_json lengthsJson(const Options &options, const LengthPlans &plans) {

@@ -41,8 +41,8 @@ planner::Plan planOfAll(const LengthPlans &plans);
 /// What the program says of its lengths.
 mlir::ArrayAttr lengthsAttr(mlir::Builder &builder, const Options &options, const LengthPlans &plans);
 
-/// A row for each size: micro-batch, bytes, time.
-std::string describeLengths(const Options &options, const LengthPlans &plans);
+/// A row for each size: micro-batch, bytes, time; and what they take together of a budget.
+std::string describeLengths(const Options &options, const LengthPlans &plans, int64_t budget);
 nlohmann::ordered_json lengthsJson(const Options &options, const LengthPlans &plans);
 
 } // namespace accum::driver
