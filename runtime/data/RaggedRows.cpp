@@ -168,6 +168,8 @@ Status Dataset::noteNeeds(const Column &column, std::vector<int64_t> &needed) co
   for (size_t sample = 0; sample < needed.size(); ++sample) {
     if (column.spec->padded->isOnes && held[sample] != ends[sample] * before * behind)
       return hasHole(column, sample);
+    if (column.spec->padded->isOnes && held[sample] == 0) // a query that sees nothing looks at all places alike
+      ends[sample] = column.spec->shape[size_t(column.spec->padded->axis)];
     needed[sample] = std::max(needed[sample], ends[sample]);
   }
   return {};
