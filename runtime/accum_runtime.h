@@ -27,8 +27,9 @@ const char *accum_runtime_version(void);
 /* ---- Open -------------------------------------------------------------------------------------- */
 
 typedef struct accum_open_options {
-  uint32_t size;         /* sizeof(accum_open_options) */
-  int32_t threads;       /* per process; 0: OMP_NUM_THREADS, or the processors divided by the local ranks */
+  uint32_t size;   /* sizeof(accum_open_options) */
+  int32_t threads; /* per process; 0: OMP_NUM_THREADS, or the usable processors (affinity, quota) divided by
+                      the local ranks */
   int32_t random_params; /* non-zero: trained parameters are drawn, not read */
   int32_t
       skip_nan; /* non-zero: a step whose loss or gradients are not finite changes nothing; else it fails */

@@ -7,6 +7,7 @@
 #include "runtime/host/Gemm.h"
 #include "runtime/system/Memory.h"
 #include <fmt/format.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace accum::runtime {
@@ -130,6 +131,21 @@ uint64_t predictedBytes(const Artifact &artifact) {
   uint64_t sum = 0;
   for (const auto &[name, bytes] : linesOfPlan(artifact))
     sum += bytes;
+  return sum;
+}
+
+/// Only `time` is kept of the file: it is read in the middle of a run, whose memory is planned.
+double predictedSeconds(const Artifact &artifact) {
+  std::ifstream file(artifact.has("plan.json") ? artifact.file("plan.json") : "");
+  auto isKept = [](int depth, nlohmann::json::parse_event_t event, nlohmann::json &parsed) {
+    return depth != 1 || event != nlohmann::json::parse_event_t::key || parsed == "time";
+  };
+  nlohmann::json plan = nlohmann::json::parse(file, isKept, /*allow_exceptions=*/false);
+  double sum = 0;
+  if (plan.is_object() && plan.contains("time") && plan["time"].is_array())
+    for (const auto &line : plan["time"])
+      if (line.is_object() && line.contains("seconds") && line["seconds"].is_number())
+        sum += line["seconds"].get<double>();
   return sum;
 }
 

@@ -13,5 +13,8 @@ std::string describe(const Artifact &artifact);
 /// What the plan says that each process takes in all, of bytes; 0 where the artifact has no such plan.
 uint64_t predictedBytes(const Artifact &artifact);
 
+/// What the plan says that an optimizer step takes; 0 where the artifact has no such plan.
+double predictedSeconds(const Artifact &artifact);
+
 } // namespace accum::runtime
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/host/GemmLibrary.h"
+#include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <dlfcn.h>
 #include <vector>
@@ -47,6 +48,11 @@ Status loadGemmLibrary() {
   if (auto *version = reinterpret_cast<const Version *(*)()>(dlsym(handle, "dnnl_version")))
     library.version = "oneDNN " + std::to_string(version()->major) + "." + std::to_string(version()->minor) +
                       "." + std::to_string(version()->patch);
+  // Found among the libraries that oneDNN needs; a build without OpenMP has no threads of its own.
+  LibraryThreads threads = {reinterpret_cast<int (*)()>(dlsym(handle, "omp_get_max_threads")),
+                            reinterpret_cast<void (*)(int)>(dlsym(handle, "omp_set_num_threads"))};
+  if (threads.get && threads.set)
+    keepLibrarySingle(threads);
   library.bf16Gemm = reinterpret_cast<Bf16GemmFn>(dlsym(handle, "dnnl_gemm_bf16bf16f32"));
   library.sgemm = reinterpret_cast<SgemmFn>(sgemm);
   return {};

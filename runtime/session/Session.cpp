@@ -247,6 +247,7 @@ Expected<accum_step_result> Session::stepOver(Expected<Dataset> samples, uint64_
 
 Expected<accum_step_result> Session::train(uint64_t step, double started) {
   pending = {}; // its gradients take their place
+  useBefore = ProcessorUse::read();
   device->startStep(false);
   ranges.beginStep(step, /*evaluates=*/false);
   auto context = makeContext(step);
@@ -259,7 +260,10 @@ Expected<accum_step_result> Session::train(uint64_t step, double started) {
   if (code == 0)
     ++updates;
   reached = step + 1;
-  return finish(code, started);
+  auto result = finish(code, started);
+  if (result)
+    judgePace(result->seconds);
+  return result;
 }
 
 Expected<accum_step_result> Session::eval(uint64_t step) {

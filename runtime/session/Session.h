@@ -9,6 +9,7 @@
 #include "runtime/session/CheckpointWriter.h"
 #include "runtime/session/Hyper.h"
 #include "runtime/session/InitialWeights.h"
+#include "runtime/session/Pace.h"
 #include "runtime/session/Schedule.h"
 #include "runtime/session/SpikeDetector.h"
 #include "runtime/session/StateMemory.h"
@@ -138,6 +139,9 @@ private:
   Status prepare(const accum_open_options &options);
   Status start(const accum_open_options &options);
   Status joinRanks(const accum_open_options &options);
+  void chooseThreads(int asked);
+  double plannedSeconds();
+  void judgePace(double seconds);
   Status requireOneArtifact(bool readsWeights);
   Status requireOneRun(uint64_t step);
   Status requireSameNumbers(uint64_t step);
@@ -213,6 +217,12 @@ private:
   std::vector<std::string> decisions;
   size_t deviceNotices = 0; ///< of them from the device
   bool skipNan = false;
+
+  Pace pace;
+  ProcessorUse useBefore;            ///< before the latest step
+  uint64_t throttledBefore = 0;      ///< when the session was opened
+  std::optional<double> plannedStep; ///< seconds, once somebody has asked
+  int64_t plannedMicroSteps = 1;
 
   StepCut cut;
   std::optional<Division> division;    ///< of the window of the step

@@ -3,10 +3,7 @@
 #include "runtime/session/Parameters.h"
 #include "runtime/session/Session.h"
 #include "runtime/system/Hash.h"
-#include "runtime/system/ThreadPool.h"
 #include <algorithm>
-#include <cstdlib>
-#include <thread>
 
 namespace accum::runtime {
 
@@ -32,13 +29,9 @@ Status Session::joinRanks(const accum_open_options &options) {
                         (manifest.devices == 1 ? " device" : " devices") + ", runs on " +
                         std::to_string(devices) + ": micro-steps of " + std::to_string(manifest.m) +
                         " as before, another number of them");
-  int threads = options.threads;
-  if (auto processors = int(std::thread::hardware_concurrency()); threads > processors)
-    decisions.push_back(std::to_string(threads) + " threads on " + std::to_string(processors) +
-                        " processors: what each of them packs takes memory that the plan does not count");
-  if (threads == 0 && !std::getenv("OMP_NUM_THREADS") && collectives->localRanks() > 1)
-    threads = std::max(1, threadCount() / collectives->localRanks());
-  setThreads(threads);
+  int64_t share = (manifest.batch + manifest.devices - 1) / manifest.devices;
+  plannedMicroSteps = std::max<int64_t>(1, (share + manifest.m - 1) / manifest.m);
+  chooseThreads(options.threads);
   return {};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads /proc and the control groups, of version 1 and 2.
+// Reads /proc and the control groups' memory controller.
 #include "runtime/system/Memory.h"
+#include "runtime/system/ControlGroups.h"
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -33,14 +34,11 @@ std::optional<uint64_t> numberOf(const std::string &word, const std::string &pat
 
 /// The files of one version. Pages of files that were not read lately count as used, but are given up first.
 struct Version {
-  const char *folder;
   std::vector<const char *> limits;
   const char *used, *dropped;
 };
-const Version kVersion1 = {
-    "/sys/fs/cgroup/memory", {"memory.limit_in_bytes"}, "memory.usage_in_bytes", "total_inactive_file"};
-const Version kVersion2 = {
-    "/sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", "inactive_file"};
+const Version kVersion1 = {{"memory.limit_in_bytes"}, "memory.usage_in_bytes", "total_inactive_file"};
+const Version kVersion2 = {{"memory.max", "memory.high"}, "memory.current", "inactive_file"};
 
 uint64_t leftIn(const std::string &group, const Version &version) {
   uint64_t left = UINT64_MAX;
@@ -62,26 +60,9 @@ uint64_t machineAvailable() {
 
 uint64_t leftInControlGroups(const std::string &root) {
   uint64_t left = UINT64_MAX;
-  std::ifstream file(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) { // HIERARCHY:CONTROLLER,...:/PATH
-    size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos)
-      continue;
-    std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    bool isVersion2 = line.starts_with("0::");
-    if (!isVersion2 && controllers.find(",memory,") == std::string::npos)
-      continue;
-    const Version &version = isVersion2 ? kVersion2 : kVersion1;
-    // In a container the folder may be that of a group on the path, whose outer part is not there.
-    std::string path = line.substr(second + 1);
-    while (path.ends_with('/'))
-      path.pop_back();
-    for (;; path.resize(path.rfind('/'))) {
-      left = std::min(left, leftIn(root + version.folder + path, version));
-      if (path.rfind('/') == std::string::npos)
-        break;
-    }
-  }
+  forEachControlGroup("memory", root, [&](const std::string &folder, bool isVersion2) {
+    left = std::min(left, leftIn(folder, isVersion2 ? kVersion2 : kVersion1));
+  });
   return left;
 }
 

@@ -1,28 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls libgomp's entry point directly: a clang build of `#pragma omp parallel` against libgomp runs one
-// thread.
+// Pieces in order of their numbers, each to the next thread that asks.
 #include "runtime/system/ThreadPool.h"
 #include "runtime/ranks/ProgressCounter.h"
-#include "runtime/system/Fork.h"
+#include "runtime/system/Processors.h"
 #include "runtime/system/SignalStack.h"
+#include "runtime/system/Workers.h"
 #include <algorithm>
-#include <atomic>
-
-extern "C" {
-void GOMP_parallel(void (*fn)(void *), void *data, unsigned threads, unsigned flags);
-void omp_set_num_threads(int threads);
-int omp_get_max_threads(void);
-int omp_in_parallel(void);
-}
+#include <exception>
 
 namespace accum::runtime {
 namespace {
+
+/// Never destroyed: threads wait in it until the process ends.
+Workers &pool() {
+  static auto *workers = new Workers;
+  return *workers;
+}
+
+std::atomic<int (*)()> libraryGet{nullptr};
+std::atomic<void (*)(int)> librarySet{nullptr};
+
+thread_local bool isInPiece = false;
+
+/// A thread's time in pieces.
+class InPieces {
+public:
+  InPieces() : wasInside(isInPiece) {
+    isInPiece = true;
+    set = librarySet.load(std::memory_order_acquire);
+    if (set && !wasInside)
+      threads = libraryGet.load(std::memory_order_relaxed)();
+    if (threads > 1)
+      set(1);
+  }
+  ~InPieces() {
+    isInPiece = wasInside;
+    if (threads > 1)
+      set(threads);
+  }
+  InPieces(const InPieces &) = delete;
+  InPieces &operator=(const InPieces &) = delete;
+
+private:
+  bool wasInside;
+  int threads = 1;
+  void (*set)(int);
+};
 
 struct Work {
   void (*fn)(void *, int64_t, int64_t);
   void *data;
   int64_t n, chunks;
   std::atomic<int64_t> next{0};
+  std::atomic<bool> fails{false};
+  std::exception_ptr failure = {};
 
   void runChunk(int64_t chunk) {
     int64_t size = n / chunks, longer = n % chunks;
@@ -33,47 +64,44 @@ struct Work {
     countProgress();
   }
 
-  static void runThread(void *self) {
-    Work &work = *static_cast<Work *>(self);
-    for (int64_t chunk; (chunk = work.next.fetch_add(1, std::memory_order_relaxed)) < work.chunks;)
-      work.runChunk(chunk);
+  void runChunks() {
+    InPieces inside;
+    try {
+      for (int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < chunks;)
+        runChunk(chunk);
+    } catch (...) {
+      if (!fails.exchange(true))
+        failure = std::current_exception();
+      next = chunks;
+    }
   }
-};
 
-/// A piece is one thread's work also for a library inside it that would start threads of its own.
-void runSerially(Work &work) {
-  int threads = omp_in_parallel() ? 1 : omp_get_max_threads();
-  if (threads > 1)
-    omp_set_num_threads(1);
-  Work::runThread(&work);
-  if (threads > 1)
-    omp_set_num_threads(threads);
-}
+  static void runThread(void *self) { static_cast<Work *>(self)->runChunks(); }
+};
 
 } // namespace
 
 int setThreads(int threads) {
-  if (threads <= 0)
-    threads = threadCount();
-  omp_set_num_threads(std::min(threads, kMostThreads));
-  // The pool's threads stay: they get their stacks for signals before the library multiplies in them.
-  if (threadCount() > 1 && !omp_in_parallel()) {
-    expectThreads();
-    GOMP_parallel([](void *) { needSignalStack(); }, nullptr, unsigned(threadCount()), 0);
-  }
+  needSignalStack();
+  pool().resize(std::min(threads > 0 ? threads : defaultThreads(), kMostThreads));
   return threadCount();
 }
 
-int threadCount() { return omp_get_max_threads(); }
+int threadCount() { return pool().threads(); }
 
 void parallelFor(void (*fn)(void *, int64_t, int64_t), void *data, int64_t n, int64_t chunks) {
   chunks = std::clamp<int64_t>(chunks, 1, std::max<int64_t>(n, 1));
   Work work{fn, data, n, chunks};
-  int64_t threads = omp_in_parallel() ? 1 : std::min<int64_t>(threadCount(), chunks);
-  if (threads > 1)
-    GOMP_parallel(Work::runThread, &work, unsigned(threads), 0);
-  else
-    runSerially(work);
+  int64_t threads = isInPiece ? 1 : std::min<int64_t>(threadCount(), chunks);
+  if (threads <= 1 || !pool().run({Work::runThread, &work}, threads))
+    work.runChunks();
+  if (work.failure)
+    std::rethrow_exception(work.failure);
+}
+
+void keepLibrarySingle(LibraryThreads functions) {
+  libraryGet.store(functions.get, std::memory_order_relaxed);
+  librarySet.store(functions.set, std::memory_order_release);
 }
 
 } // namespace accum::runtime

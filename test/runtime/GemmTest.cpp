@@ -123,7 +123,7 @@ TEST_F(Gemm, F64EqualsPlainLoops) {
     checkAll<double>(points, m, n, k);
 }
 
-/// The library keeps its records on the stack: more threads than fit there end the process.
+/// As many as there may be; the rest is not started.
 TEST_F(Gemm, NoNumberOfThreadsOverflowsTheStack) {
   EXPECT_EQ(setThreads(100'000), kMostThreads);
   checkAll<float>(1, 8, 8, 8);

@@ -41,8 +41,10 @@ void addRun(CLI::App &app, Options &options, std::string &onNan) {
       ->description("auto (default): a progress line on a terminal, elsewhere a line a minute; none; a line "
                     "every N steps, or every 30s")
       ->type_name("auto|none|N|TIME");
-  app.add_option("--threads", options.threads,
-                 "threads per process (default: OMP_NUM_THREADS, or processors / processes)")
+  app.add_option(
+         "--threads", options.threads,
+         "threads per process (default: OMP_NUM_THREADS, or the processors that it may use by affinity and "
+         "quota, divided by the processes on this machine)")
       ->check(wholeNumber(1, runtime::kMostThreads));
   app.add_flag("--verify", options.verify,
                "compare the step with the same samples cut in other ways, and its gradient with finite "

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session's threads, and whether its steps take as long as planned.
+#include "runtime/artifact/Describe.h"
+#include "runtime/session/Session.h"
+#include "runtime/system/Processors.h"
+#include "runtime/system/ThreadPool.h"
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+
+namespace accum::runtime {
+
+/// As many as are asked for, by the options or by OMP_NUM_THREADS; otherwise the usable processors, shared
+/// with the other ranks on this machine.
+void Session::chooseThreads(int asked) {
+  int usable = std::max(1, usableProcessors() / collectives->localRanks());
+  if (int processors = machineProcessors(); asked > processors)
+    decisions.push_back(std::to_string(asked) + " threads on " + std::to_string(processors) +
+                        " processors: what each of them packs takes memory that the plan does not count");
+  auto set = askedThreads();
+  // Who starts processes by hand knows what is in the environment; torchrun puts a 1 there.
+  bool isLaunched = collectives->ranks() > 1 || std::getenv("TORCHELASTIC_RUN_ID");
+  if (asked <= 0 && set && *set < usable && isLaunched)
+    decisions.push_back(fmt::format("{} of {} processors {} used, as OMP_NUM_THREADS says, which torchrun "
+                                    "sets to 1: --threads overrides it",
+                                    *set, usable, *set == 1 ? "is" : "are"));
+  setThreads(asked > 0 ? asked : set.value_or(usable));
+  throttledBefore = timesThrottled();
+}
+
+/// Seconds for a step of as many micro-steps as the latest; 0 where no plan says it.
+double Session::plannedSeconds() {
+  if (!plannedStep)
+    plannedStep = predictedSeconds(artifact);
+  return *plannedStep * double(share->steps) / double(plannedMicroSteps);
+}
+
+/// The first steps fill caches. What a device of its own takes is not this machine's.
+void Session::judgePace(double seconds) {
+  constexpr uint64_t kSettled = 3;
+  if (part != Part::Whole || updates <= kSettled || device->name() != "host")
+    return;
+  seconds -= dataSeconds;
+  double predicted = seconds > Pace::kShort ? plannedSeconds() : 0;
+  if (!pace.isDue(seconds, predicted))
+    return;
+  StepPace step = {seconds, predicted, ProcessorUse::read().since(useBefore), threadCount()};
+  step.processors = std::max(1, usableProcessors() / collectives->localRanks());
+  step.ranks = collectives->ranks();
+  step.isThrottled = timesThrottled() > throttledBefore;
+  step.quota = processorQuota();
+  decisions.push_back(runtime::describe(step));
+}
+
+} // namespace accum::runtime
