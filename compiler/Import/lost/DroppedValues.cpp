@@ -44,7 +44,7 @@ bool joinsCalls(std::string_view opType) {
 /// Names of indices, through which no gradient goes: the second argument of these.
 std::vector<std::string> indicesOf(const TracedCall &call) {
   TracedCall indices;
-  if (isOneOf(call.operation(), {"index", "index_put", "index_put_", "embedding"}) &&
+  if (isOneOf(call.operation(), {"index", "_unsafe_index", "index_put", "index_put_", "embedding"}) &&
       call.arguments.size() > 1)
     indices.arguments = {call.arguments[1]};
   return indices.operands();
@@ -274,14 +274,15 @@ DroppedValues::Lost DroppedValues::lostWith(const Group &group, const DroppedVal
   bool isJoined = std::any_of(group.nodes.begin(), group.nodes.end(),
                               [](const Node *node) { return joinsCalls(node->opType); });
   const Node *maker = source ? producer->second->nodes.back() : nullptr;
-  bool isStep = maker && isFrameworkStep(*maker, *group.nodes.front(), operation);
+  bool isStep = maker && isStepOfOneLine(*maker, *group.nodes.front(), operation);
   isStep |= holdsAllParameters && isFirstTurn(group.call, value.name);
   if (isStep || (isJoined && !moves(operation)))
     return unlessHarmless;
   bool isTwin = source && withoutNumber(source->result) == operation && source->result != value.name &&
                 family(operation) != family(reader);
+  bool isAgain = isTwin && maker && isWrittenTwice(*maker, *group.nodes.front(), operation);
   if (isTwin)
-    return isFromTransformers(*producer->second->nodes.front()) ? unlessHarmless : Lost::Twin;
+    return isAgain || isFromTransformers(*producer->second->nodes.front()) ? unlessHarmless : Lost::Twin;
   bool isMove = moves(operation) && ((source && moves(source->operation())) || moves(reader));
   bool isHarmless = isMove || oftenChangesNothing(operation) || isFromTransformers(*group.nodes.front());
   return isHarmless ? unlessHarmless : Lost::Step;

@@ -4,11 +4,12 @@
 #include "compiler/Import/model/Contents.h"
 #include "compiler/Import/parameters/MergedConstants.h"
 #include "compiler/Import/parameters/ModuleNames.h"
+#include "compiler/Import/parameters/SecondRuns.h"
 #include "compiler/Import/parameters/SharedViews.h"
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <regex>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <unordered_set>
@@ -66,25 +67,6 @@ bool isReadByCopies(const Graph &graph, const Readers &readers, const Node &iden
   return !here.empty() && !there.empty() && std::all_of(here.begin(), here.end(), isCopy);
 }
 
-/// `teacher.fc.` for `teacher.teacher.fc.weight`, scopes of traced exports being as they are.
-std::string moduleOf(const Graph &graph, const std::string &name) {
-  std::string recovered = belowItsRoot(graph, withoutRepeats(graph, name));
-  return recovered.substr(0, recovered.rfind('.') + 1);
-}
-
-/// `teacher.` and `student.` of `teacher.fc.` and `student.fc.`.
-std::pair<std::string, std::string> differingModules(std::string here, std::string there) {
-  auto lastOf = [](const std::string &module) {
-    size_t dot = module.size() < 2 ? std::string::npos : module.rfind('.', module.size() - 2);
-    return dot == std::string::npos ? 0 : dot + 1;
-  };
-  while (lastOf(here) > 0 && lastOf(there) > 0 && here.substr(lastOf(here)) == there.substr(lastOf(there))) {
-    here.resize(lastOf(here));
-    there.resize(lastOf(there));
-  }
-  return {here, there};
-}
-
 /// Both modules, or the ones above that make the difference, have tensors of their own under one name, such
 /// as a bias, and those were equal too.
 bool areCopies(const Graph &graph, const std::string &a, const std::string &b) {
@@ -96,12 +78,6 @@ bool areCopies(const Graph &graph, const std::string &a, const std::string &b) {
            return !other.empty() && graph.initializer(other) &&
                   nameWhenMade(graph, other) == nameWhenMade(graph, tensor.name);
          });
-}
-
-/// `enc.fc.weight` for the `enc.fc_1.weight` of its second run.
-std::string withoutCounts(const std::string &name) {
-  static const std::regex count("_[0-9]+(?=\\.)");
-  return std::regex_replace(name, count, "");
 }
 
 /// The names by which modules read both sides of the Identity; none where one is not known, or a module reads
@@ -233,16 +209,20 @@ bool isVectorOfEqualValues(const Tensor &tensor, const std::vector<Reader> &read
 class ByCalls {
 public:
   /// `keepsIdentities`: as traced exports do, which give a vector that modules share one name.
-  ByCalls(Graph &graph, const Signature &signature, bool keepsIdentities)
-      : graph(graph), signature(signature), keepsIdentities(keepsIdentities), readers(graph) {
+  ByCalls(Graph &graph, const Signature &signature, bool keepsIdentities, bool untie)
+      : graph(graph), signature(signature), keepsIdentities(keepsIdentities), untie(untie), readers(graph) {
+    if (signature.isEmpty())
+      runs.emplace(graph);
     for (const Node &node : graph.nodes)
       taken.insert(node.outputs.begin(), node.outputs.end());
     for (const ValueInfo &input : graph.inputs)
       taken.insert(input.name);
   }
 
-  void separate(const std::string &initializer, std::vector<std::string> &separated) {
+  void separate(const std::string &initializer, Separation &separation) {
     auto groups = readersByName(graph, signature, initializer, readers);
+    if (groups.size() > 1 && runs && !keepsIdentities)
+      groups = joinRuns(initializer, groups, separation.left);
     if (groups.size() < 2)
       return;
     auto first = std::min_element(groups.begin(), groups.end(), [](const auto &a, const auto &b) {
@@ -270,11 +250,43 @@ public:
       else if (signature.kindOf(graph, initializer) == "BUFFER") // what it was merged with
         graph.valueInfo[copy].metadata[kSignatureKind] = "PARAMETER";
       if (!isConstant)
-        separated.push_back(copy);
+        separation.names.push_back(copy);
     }
   }
 
 private:
+  using Groups = std::map<std::string, std::vector<Reader>>;
+
+  /// What several runs of one module read is the first's.
+  Groups joinRuns(const std::string &initializer, const Groups &groups,
+                  std::vector<SharedOrEqual> &left) const {
+    std::vector<std::string> names;
+    for (const auto &[name, users] : groups)
+      names.push_back(name);
+    std::sort(names.begin(), names.end(), [&](const std::string &a, const std::string &b) {
+      return std::pair(a != initializer, groups.at(a).front().node) <
+             std::pair(b != initializer, groups.at(b).front().node);
+    });
+    Groups joined;
+    for (const std::string &name : names) {
+      const std::vector<Reader> &users = groups.at(name);
+      Run run = Run::Other;
+      auto isRun = [&](const auto &group) {
+        run = runs->of(name, group.first);
+        return run == Run::Same || (run == Run::Counted && !untie);
+      };
+      auto first = std::find_if(joined.begin(), joined.end(), isRun);
+      if (first == joined.end()) {
+        joined.emplace(name, users);
+        continue;
+      }
+      if (run == Run::Counted && isVectorOfEqualValues(*graph.initializer(initializer), users))
+        leave(initializer, {first->first, name}, left);
+      first->second.insert(first->second.end(), users.begin(), users.end());
+    }
+    return joined;
+  }
+
   /// The calls take another parameter there.
   bool isToldApart(const std::string &initializer, const std::string &name,
                    const std::vector<Reader> &users) const {
@@ -301,8 +313,9 @@ private:
 
   Graph &graph;
   const Signature &signature;
-  bool keepsIdentities;
-  Readers readers; ///< stays right for initializers not yet separated
+  bool keepsIdentities, untie;
+  Readers readers;                ///< stays right for initializers not yet separated
+  std::optional<SecondRuns> runs; ///< of the graph as it was
   std::unordered_set<std::string> taken;
 };
 } // namespace
@@ -320,9 +333,9 @@ Separation separateMerged(Graph &graph, const Signature &signature, bool untie) 
     if (isViewedAsSeveral(graph, signature, initializer, readers))
       viewed.insert(initializer);
   splitViews(graph, viewed);
-  ByCalls byCalls(graph, signature, signature.isEmpty() && !separation.names.empty());
+  ByCalls byCalls(graph, signature, signature.isEmpty() && !separation.names.empty(), untie);
   for (const std::string &initializer : candidates)
-    byCalls.separate(initializer, separation.names);
+    byCalls.separate(initializer, separation);
   return separation;
 }
 

@@ -22,7 +22,8 @@ struct Separation {
 /// module's name, or where the modules that read a and b were copies of each other, their biases equal too; a
 /// vector of equal values read by several norms or biases; an initializer read at the same place of several
 /// layers where the signature knows each of them; one that several calls take under different names. Sharing
-/// that is none of these stays, but with `untie` what different modules of a traced export read.
+/// that is none of these stays, as of a module that runs twice, but with `untie` what different modules of a
+/// traced export read.
 Separation separateMerged(Graph &graph, const Signature &signature, bool untie = false);
 
 /// A tensor that the file has under another's name, and who reads it there.

@@ -177,6 +177,47 @@ TEST(DroppedValues, aRunningSumBeginsWithZero) {
       << "a bias of zero may be what was added";
 }
 
+/// What is told of `y = reader(kept)`, whose call reads `read` in place of what `source` computes; both come
+/// from this line, or the source from the line before it.
+std::string tellOfLine(const std::string &code, const std::string &source, const std::string &reader,
+                       const std::string &read, bool isOneLine = true) {
+  Graph graph;
+  auto make = [&](const std::string &fx, const std::string &input, const std::string &output, int line) {
+    Node node = traced("Any", fx + ".default](args = (%" + input + ",)");
+    node.metadata["pkg.torch.onnx.fx_node"].replace(1, 1, output);
+    node.metadata["pkg.torch.onnx.stack_trace"] =
+        "File \"/model.py\", line " + std::to_string(line) + ", in forward\n    " + code;
+    node.inputs = {graph.nodes.empty() ? "x" : graph.nodes.back().outputs[0]};
+    node.outputs = {output};
+    graph.nodes.push_back(std::move(node));
+  };
+  make(source, "x", source, isOneLine ? 7 : 6);
+  make(reader, read, "y", 7);
+  auto lost = DroppedValues(graph).refusal(graph.nodes.back(), [](const std::string &) { return true; });
+  return lost ? lost->message : "";
+}
+
+TEST(DroppedValues, stepsOfOneLineChangeNothing) {
+  const std::string line = "return self.smooth(x)";
+  for (const char *step : {"mul_3", "div", "add", "sub_1"}) {
+    EXPECT_EQ(tellOfLine(line, "pow", "where", step), "") << step;
+    EXPECT_THAT(tellOfLine(line, "pow", "where", step, false), HasSubstr("left out since it equals")) << step;
+  }
+  EXPECT_THAT(tellOfLine("y = f(x.detach())", "pow", "where", "mul"), HasSubstr("left out since it equals"));
+  EXPECT_THAT(tellOfLine("y = f(Reverse.apply(x))", "pow", "where", "mul"), HasSubstr("left out since"));
+  EXPECT_EQ(tellOfLine(line, "linalg_vector_norm", "clamp_min", "clone"), "");
+  EXPECT_THAT(tellOfLine(line, "pow", "clamp_min", "clone"), HasSubstr("a copy of `pow`"));
+}
+
+TEST(DroppedValues, aCallWrittenTwiceDetachesNothing) {
+  auto tell = [](const std::string &code) { return tellOfLine(code, "sigmoid", "rsub", "sigmoid_1"); };
+  EXPECT_EQ(tell("return -(t * u.sigmoid().log() + (1 - t) * (1 - u.sigmoid()).log())"), "");
+  EXPECT_EQ(tell("y = (1 - torch.sigmoid(f(u)[0])) * torch.sigmoid(f(u)[0])"), "");
+  for (const char *code : {"y = u.sigmoid() * (1 - v.sigmoid())", "y = f(u).sigmoid() * (1 - g(u).sigmoid())",
+                           "y = 1 - u.sigmoid()", "y = self.loss(u)", "y = my_sigmoid(u) - my_sigmoid(u)"})
+    EXPECT_THAT(tell(code), HasSubstr("merged with the equal `sigmoid`")) << code;
+}
+
 /// As torch.export writes them in its strict mode: all frames, and marks below the code.
 TEST(SourceTrace, forwardsAlone) {
   Node node;

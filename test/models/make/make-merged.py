@@ -61,6 +61,29 @@ class Symmetric(nn.Module):
         return F.cross_entropy((self.temperature * x).reshape(-1, WORDS), labels.reshape(-1))
 
 
+class Tower(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder, self.head = encoder, nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, tokens):
+        return self.head(self.encoder(tokens))
+
+
+class Siamese(nn.Module):
+    """Two towers over one encoder, one of which runs twice as the last norm does: nothing of that is several parameters."""
+    frozen = "nothing."
+
+    def __init__(self):
+        super().__init__()
+        encoder = nn.Sequential(nn.Embedding(WORDS, WIDTH), nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH))
+        self.left, self.right, self.last = Tower(encoder), Tower(encoder), nn.LayerNorm(WIDTH)
+
+    def forward(self, tokens, labels):
+        a, b = self.last(self.left(tokens)), self.last(self.right(labels))
+        return ((a - 0.5 * torch.tanh(b) + 0.1 * self.left(labels.flip(1))) ** 2).mean()
+
+
 def three_steps(model, arrays):
     model = copy.deepcopy(model).double()
     trained = [p for name, p in model.named_parameters() if not name.startswith(model.frozen)]
@@ -77,7 +100,7 @@ def three_steps(model, arrays):
 def main():
     warnings.simplefilter("ignore")
     FOLDER.mkdir(exist_ok=True)
-    for kind in (Distilled, Same, Symmetric):
+    for kind in (Distilled, Same, Symmetric, Siamese):
         torch.manual_seed(7)
         name, model = kind.__name__.lower(), kind().eval()
         arrays = {key: torch.randint(0, WORDS, (SAMPLES, TOKENS)) for key in ("tokens", "labels")}
