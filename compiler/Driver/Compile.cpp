@@ -6,12 +6,14 @@
 #include "compiler/Driver/ExploreRounds.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/Planning.h"
+#include "compiler/Driver/SplitBatch.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/WholeBatch.h"
 #include "compiler/Emit/Artifact.h"
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Report/Explain.h"
 #include "dialects/Registration.h"
+#include "dialects/Train/SplitBatch.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Check/CheckPlacement.h"
@@ -31,6 +33,9 @@ namespace {
 
 bool isDump(const std::string &path) { return std::filesystem::path(path).extension() == ".mlir"; }
 
+/// What a check alone comes to.
+Checked checkOnce(const Options &options);
+
 class Compilation {
 public:
   explicit Compilation(const Options &options)
@@ -45,6 +50,7 @@ public:
   bool plan();
   const planner::Search &search() const { return planning.search; }
   const Diagnostics &messages() const { return diagnostics; }
+  const Verdict &checked() const { return verdict; }
 
 private:
   static DialectRegistry makeRegistry() {
@@ -96,13 +102,20 @@ void Compilation::writeReproducer() {
 
 /// Where the batch cannot be cut: whether it can be computed whole, and whether that fits.
 void Compilation::offerWholeBatch() {
-  if (options.wholeBatch || options.batch == 0 || !diagnostics.onlyCrossBatch())
+  if (options.wholeBatch || options.splitBatch || options.batch == 0 || !diagnostics.onlyCrossBatch())
     return;
   const Options asked = wholeBatchTrial(options);
   Compilation trial(asked);
   trial.plan();
   if (!trial.search().candidates.empty())
     diagnostics.addNote(wholeBatchNote(options, trial.search()));
+  std::string split = splitNote(options, checkOnce, [](const Options &one) {
+    Compilation other(one);
+    other.plan();
+    return other.search();
+  });
+  if (!split.empty())
+    diagnostics.addNote(split);
 }
 
 /// Messages; with --json also one object with a reason.
@@ -157,6 +170,10 @@ LogicalResult Compilation::import() {
   request.trustedBackward = options.trustBackward;
   if (options.wholeBatch)
     request.wholeBatch = options.batch;
+  if (options.splitBatch) {
+    request.splitBatch = options.batch;
+    request.meeting = options.meeting;
+  }
   request.planOnly = options.planOnly || options.checkOnly || !options.toPhase.empty();
   import::Failures failures;
   module = import::importModel(context, request, report, failures);
@@ -174,6 +191,8 @@ LogicalResult Compilation::import() {
   train::recordPrecision(*module, options.precision);
   if (options.wholeBatch)
     train::recordWholeBatch(*module, options.batch);
+  if (options.splitBatch)
+    train::recordSplitBatch(*module, options.batch);
   return success();
 }
 
@@ -238,17 +257,6 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   return phase(Phase::Schedule, pipeline(buildSchedulePipeline));
 }
 
-/// The flags that ask for the plan that was found.
-static std::string pinnedChoice(const Options &options, const Planning &planning) {
-  const std::optional<planner::Plan> &plan = planning.search.plan;
-  std::string flags = fmt::format("--micro-batch {}", plan ? plan->cut.m : 0);
-  if (plan && options.shard == "auto")
-    flags += " --shard " + plan->shard;
-  if (plan && options.offload == "auto")
-    flags += " --offload " + plan->offload;
-  return flags;
-}
-
 void Compilation::printPlan() const {
   const planner::Search &search = planning.search;
   if (search.candidates.empty())
@@ -288,8 +296,8 @@ LogicalResult Compilation::write(PhaseRunner &runner) {
   }
   if (failed(runner.timed("codegen, emit", [&] { return emit::writeArtifact(*module, artifact); })))
     return failure();
-  print(
-      fmt::format("wrote    {}     pin this choice: {}\n", artifact.folder, pinnedChoice(options, planning)));
+  print(fmt::format("wrote    {}     pin this choice: {}\n", artifact.folder,
+                    pinnedChoice(options, planning.search)));
   print(fmt::format("next     accum-run {} --data FILE --steps 1000 --lr {}\n", artifact.folder,
                     runtime::findOptimizer(options.optimizer)->lr));
   return success();
@@ -343,23 +351,34 @@ int Compilation::run() {
   return 0;
 }
 
+Checked checkOnce(const Options &options) {
+  Compilation check(options);
+  Checked checked{!check.plan() && check.messages().onlyCrossBatch(), check.messages().errors(), {}};
+  for (const Cause &cause : check.checked().causes)
+    checked.nodes.push_back(cause.node);
+  return checked;
+}
+
 } // namespace
 
 /// `--on-cross-batch disable`: the causes, where the graph relates samples and nothing else is wrong.
 static std::vector<std::string> causesToAllow(const Options &options) {
   if (options.onCrossBatch != "disable" || options.wholeBatch || isDump(options.model))
     return {};
-  const Options asked = checkAlone(options);
-  Compilation check(asked);
-  return check.plan() || !check.messages().onlyCrossBatch() ? std::vector<std::string>()
-                                                            : check.messages().errors();
+  Checked checked = checkOnce(checkAlone(options));
+  return checked.relatesSamples ? checked.errors : std::vector<std::string>();
 }
 
-int compile(const Options &options) {
-  if (options.listTargets) {
-    options.sink->text(planner::describeProfiles());
+int compile(const Options &given) {
+  if (given.listTargets) {
+    given.sink->text(planner::describeProfiles());
     return 0;
   }
+  auto settled = given.onCrossBatch == "split" && !isDump(given.model) ? settleSplit(given, checkOnce)
+                                                                       : std::optional(given);
+  if (!settled)
+    return 2;
+  const Options &options = *settled;
   if (auto causes = causesToAllow(options); !causes.empty())
     return announceWholeBatch(options, causes) ? Compilation(wholeBatch(options)).run() : 2;
   if (!exploredRange(options.microBatch))
