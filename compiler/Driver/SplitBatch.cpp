@@ -41,17 +41,20 @@ std::optional<Options> settleSplit(const Options &options, const Check &check) {
   Options split = options;
   split.splitBatch = true;
   bool grows = true;
-  while (found.relatesSamples && grows) {
+  // What import refuses is left out by itself; what the check refuses is named to the next try.
+  while (grows) {
     grows = false;
     for (const std::string &node : found.nodes)
       if (!node.empty() && std::ranges::find(split.meeting, node) == split.meeting.end()) {
         split.meeting.push_back(node);
         grows = true;
       }
-    // Nodes that import refuses are none of the check's: the first try finds them.
-    bool isFirst = split.meeting.empty();
-    if (grows || isFirst)
-      found = check(checkAlone(split));
+    if (Checked next = check(checkAlone(split)); next.relatesSamples) {
+      grows |= found.nodes != next.nodes;
+      found = next;
+    } else {
+      break;
+    }
   }
   return split;
 }

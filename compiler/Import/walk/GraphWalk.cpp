@@ -141,6 +141,10 @@ void GraphWalk::visit(const Node &node) {
       record(node, std::move(refusal));
   }
   refused.insert(node.outputs.begin(), node.outputs.end());
+  // What stands in for a result serves to find more of the kind; no value is computed from it.
+  for (const std::string &output : node.outputs)
+    if (leftOut)
+      values.erase(output);
 }
 
 bool GraphWalk::leavesOut(const Node &node) const {
