@@ -2,7 +2,7 @@
 """A loss that relates samples, split where they meet, against PyTorch's values of the whole batch.
 
 Usage: split.py MODEL FOLDER [accumc options]. MODEL is of test/models/split, without the exporter. In f64 on the reference for
-micro-batches of 1, 3, 5 and 12 of 12 samples, of TorchScript's export for 5, and in f32 on the host for 5: the loss, every gradient,
+micro-batches of 1, 3, 5 and 12 of 12 samples, of TorchScript's export for 5, on several devices (`--devices D`) for 2 of dynamo's, and in f32 on the host for 5: the loss, every gradient,
 and the parameters after three steps of SGD; `--verify` of the last one. Values of TorchScript's exports are those of the same file
 on the whole batch at once: it rounds constants to f32. An evaluation before the first step has its loss.
 """
@@ -97,19 +97,22 @@ def check(model, name, folder, options):
     exporter = model.stem.rsplit("-", 1)[1]
     runs = Runs(model, name, folder, options)
     expected = expectations(name) if exporter == "dynamo" else runs.train("disable", "f64", "none")
-    for precision, cut in CUTS[exporter]:
+    cuts = [("f64", 2), ("f32", 2)] if "--devices" in options else CUTS[exporter]
+    for precision, cut in cuts:
         found = runs.train("split", precision, cut)
         compare_runs(f"{model.stem} in {precision}, micro-batch {cut}", found, expected, TOLERANCE[precision])
         compare(f"{model.stem} in {precision}: evaluation", {"loss": [runs.evaluate(precision)]}, {"loss": [found[0]]}, TOLERANCE[precision])
     if exporter == "dynamo":
         run("accum-run", folder / "split-f32.accum", "--verify")
-    return len(CUTS[exporter])
+    return len(cuts)
 
 
 def main():
     name, folder, options = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     folder.mkdir(parents=True, exist_ok=True)
     models = sorted(path for path in (MODELS / "split").glob(f"{name}-*.onnx") if path.stem.rsplit("-", 1)[0] == name)
+    if "--devices" in options:
+        models = [path for path in models if path.stem.endswith("-dynamo")]
     print(sum(check(model, name, folder, options) for model in models), "runs agree")
 
 
