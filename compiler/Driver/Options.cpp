@@ -94,10 +94,11 @@ void addStepOptions(CLI::App &app, Options &options, Raw &raw) {
             {"f32", "bf16", "tf32", "f64"}, {"f16"});
   addChoice(app, "--metric", options.metric,
             "evaluation counts the targets whose largest logit is their label's", {"accuracy"});
-  addChoice(app, "--on-cross-batch", options.onCrossBatch,
-            "a model that relates samples to each other: refused, or trained without accumulation (default: "
-            "reject)",
-            {"reject", "disable"});
+  addChoice(
+      app, "--on-cross-batch", options.onCrossBatch,
+      "a model that relates samples to each other: refused; split where they meet, the rest at once; or "
+      "trained without accumulation (default: reject)",
+      {"reject", "split", "disable"});
 }
 
 void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {

@@ -7,6 +7,7 @@
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/ParameterName.h"
+#include "dialects/Train/SplitBatch.h"
 #include "passes/Schedule/StateLayout.h"
 #include "runtime/files/File.h"
 #include <filesystem>
@@ -170,7 +171,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   manifest.modelPath = std::filesystem::absolute(options.model, unknown).lexically_normal().string();
   manifest.batch = options.batch;
   manifest.m = static_cast<int64_t>(program.getM());
-  manifest.wholeBatch = train::wholeBatchOf(module).has_value();
+  manifest.wholeBatch = train::wholeBatchOf(module) || train::splitBatchOf(module);
   manifest.labels = options.labels;
   manifest.precision = train::precisionOf(module).str();
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())

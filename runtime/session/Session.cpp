@@ -174,7 +174,9 @@ Status Session::setCut(const StepCut &value) {
   if (value.rows < 0 || value.rows > manifest.m)
     return usage(std::to_string(value.rows) + " samples do not fit into a micro-step of " +
                  std::to_string(manifest.m));
-  if (manifest.wholeBatch && (value.rows % manifest.m != 0 || value.samples % manifest.batch != 0))
+  // In micro-batches the program may be cut finer, of all samples.
+  bool isCut = manifest.m == manifest.batch && value.rows % manifest.m != 0;
+  if (manifest.wholeBatch && (isCut || value.samples % manifest.batch != 0))
     return usage("a batch whose samples are related to each other is not cut");
   cut = value;
   return {};

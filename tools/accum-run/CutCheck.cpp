@@ -212,7 +212,7 @@ int CutCheck::checkPlanned() {
   if (isAfforded)
     if (int code = compareStep(planned, cutOf(info.m), zeros, same, 0))
       return code;
-  return trial.manifest.wholeBatch ? 0 : checkOthers(planned);
+  return trial.manifest.wholeBatch && info.m == info.batch ? 0 : checkOthers(planned);
 }
 
 int CutCheck::compareStep(const Outcome &got, const accum_cut &cut, const std::string &what,
@@ -236,7 +236,8 @@ int CutCheck::checkOthers(const Outcome &planned) {
   if (isAfforded)
     if (int code = compareStep(planned, cut, reverse, same))
       return code;
-  return checkAlone(planned);
+  // Where samples meet, a micro-step alone has another loss.
+  return trial.manifest.wholeBatch ? 0 : checkAlone(planned);
 }
 
 int CutCheck::checkFiner(const Outcome &planned) {
