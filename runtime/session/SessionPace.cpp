@@ -30,9 +30,16 @@ void Session::chooseThreads(int asked) {
 
 /// Seconds for a step of as many micro-steps as the latest; 0 where no plan says it.
 double Session::plannedSeconds() {
+  const std::vector<LengthSpec> &lengths = artifact.manifest.lengths;
+  if (!lengths.empty()) {
+    double seconds = 0;
+    for (size_t length = 0; length < lengths.size(); ++length)
+      seconds += division->microSteps[length] * lengths[length].seconds;
+    return seconds;
+  }
   if (!plannedStep)
     plannedStep = predictedSeconds(artifact);
-  return *plannedStep * double(share->steps) / double(plannedMicroSteps);
+  return *plannedStep * double(division->steps) / double(plannedMicroSteps);
 }
 
 /// The first steps fill caches. What a device of its own takes is not this machine's.
