@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's batch as named arrays: a mapping, a tuple in the order of the inputs, or one array."""
+"""A user's batch as named arrays: a mapping, a list of one for each sample, a tuple in the order of the inputs, or one array."""
 from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
@@ -11,9 +11,36 @@ def is_positional(batch: Any) -> bool:
     return isinstance(batch, (tuple, list)) and not hasattr(batch, "keys")
 
 
+def _stacked(name: str, values: Sequence[Any]) -> Any:
+    """Of samples, each of one shape."""
+    shapes = {tuple(getattr(value, "shape", ())) if not isinstance(value, (list, tuple)) else (len(value),) for value in values}
+    if len(shapes) > 1:
+        raise _errors.DataError(f"`{name}` has other shapes in other samples: {', '.join(map(str, sorted(shapes)))}",
+                                slug="bad-data", exit_code=3, notes=["pad them to one length, as a collator does"])
+    if any(hasattr(value, "detach") for value in values):
+        import torch
+        return torch.stack([torch.as_tensor(value) for value in values])
+    import numpy
+    return numpy.stack([numpy.asarray(value) for value in values])
+
+
+def collated(batch: Any) -> Any:
+    """A list of mappings, one for each sample as a data set has them, as one mapping; any other batch as it is."""
+    if not is_positional(batch) or not batch or not all(isinstance(sample, Mapping) for sample in batch):
+        return batch
+    names = list(batch[0])
+    for at, sample in enumerate(batch):
+        if set(sample) != set(names):
+            odd = ", ".join(map(str, sorted(set(sample) ^ set(names))))
+            raise _errors.DataError(f"samples 0 and {at} of the batch do not have the same arrays: {odd}", slug="bad-data",
+                                    exit_code=3)
+    return {name: _stacked(str(name), [sample[name] for sample in batch]) for name in names}
+
+
 def named(batch: Any, names: Sequence[str], renamed: Mapping[str, str]) -> list[tuple[str, Any]]:
     """(name, array) of each input that the batch has. names: the inputs, in the order that a tuple has them. renamed:
     inputs by the names of a mapping, where the two differ."""
+    batch = collated(batch)
     if isinstance(batch, Mapping):
         return [(renamed.get(str(name), str(name)), _on_host(value)) for name, value in batch.items()
                 if value is not None]

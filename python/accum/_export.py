@@ -11,7 +11,7 @@ import warnings
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from . import _errors, _forms, _refusals
-from ._batch import is_positional
+from ._batch import collated, is_positional
 from ._outputs import loss_of, scalar, scores_of
 from ._substitutes import traceable
 
@@ -75,12 +75,14 @@ def _named_batch(module: Any, batch: Any, loss: Callable | None) -> dict[str, An
     return dict(zip(names, values))
 
 
-def _step(names: Sequence[str], taken: Sequence[str], loss: Callable | None, read: Callable,
+def _step(names: Sequence[str], taken: Sequence[str] | None, loss: Callable | None, read: Callable,
           computed: Callable | None) -> Callable:
-    """What happens to the arrays of a mapping: forward gets those that it takes, and the loss has the whole. computed: more
-    arguments, of the batch."""
+    """What happens to the arrays of a mapping: forward gets those that it takes, and the loss has the whole. taken: None where
+    forward takes the mapping. computed: more arguments, of the batch."""
     def step(call: Callable, *values: Any) -> Any:
         batch = dict(zip(names, values))
+        if taken is None:
+            return read(call(batch)) if loss is None else scalar(loss(call(dict(batch)), batch), "what the loss returns")
         if loss is None:
             return read(call(**batch, **(computed(batch) if computed else {})))
         return scalar(loss(call(**{name: batch[name] for name in taken}), batch), "what the loss returns")
@@ -196,7 +198,8 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     """Writes `module` as an ONNX file that accumc can train.
 
     example_batch: one batch as the loader gives it, axis 0 of every array the samples: a mapping of forward's arguments
-    (`labels` in it, as models of transformers want), a tuple, or one tensor. Values do not matter, shapes and types do;
+    (`labels` in it, as models of transformers want), a list of one mapping per sample, a tuple, or one tensor. A mapping
+    goes whole to a forward whose one argument it is. Values do not matter, shapes and types do;
     the number of samples stays open.
 
     loss: where the module does not return its loss: `loss(output, targets)` with the last array of a tuple, or
@@ -212,14 +215,15 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     torch = _torch()
     module = _module_in(torch, module)
     training = module.training if training is None else training
+    example_batch = collated(example_batch)
     named = _named_batch(module, example_batch, loss)
     arrays = list(named)
     names = _forms.input_names(module, arrays)
     batch = dict(zip(names, _traced_batch(torch, module, named).values()))
     is_mapping = isinstance(example_batch, Mapping)
     read = scores_of if _has_named_loss else loss_of
-    step = _step(arrays, _forms.names_taken(module, arrays), loss, read, _computed) if is_mapping else _step_by_position(
-        loss, read)
+    taken = None if is_mapping and _forms.takes_whole(module, arrays) else _forms.names_taken(module, arrays)
+    step = _step(arrays, taken, loss, read, _computed) if is_mapping else _step_by_position(loss, read)
     refusals: list[_errors.Error] = []
 
     def watched(call: Callable, *values: Any) -> Any:

@@ -37,7 +37,15 @@ class Candidate:
     note: str = ""
 
 
-@dataclasses.dataclass(frozen=True)
+def _size(bytes: int) -> str:
+    value, unit = bytes / 1024, "KiB"
+    for larger in ("MiB", "GiB", "TiB"):
+        if value >= 1024:
+            value, unit = value / 1024, larger
+    return f"{value:.{2 if unit in ('GiB', 'TiB') else 1}f} {unit}"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Plan:
     """How an optimizer step is cut, and what it takes of a device. Bytes and seconds; print it for the table.
 
@@ -78,6 +86,15 @@ class Plan:
 
     def __str__(self) -> str:
         return self.text.rstrip("\n")
+
+    def __repr__(self) -> str:
+        """How the step is cut, what it takes, and why; `print` has the whole table."""
+        if self.micro_batch is None:
+            return f"plan     none: no micro-batch of a batch of {self.batch} fits into {_size(self.budget_bytes)}"
+        lines = [line for line in self.text.splitlines() if line.startswith("plan ")][:1] or [
+            f"plan     micro-batch {self.micro_batch} x {self.steps}"]
+        lines.append(f"memory   {_size(self.total_bytes or 0)} of {_size(self.budget_bytes)} per device")
+        return "\n".join([*lines, *([f"why      {self.why}"] if self.why else [])])
 
     def _repr_html_(self) -> str:
         if not self.report:

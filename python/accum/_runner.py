@@ -14,6 +14,7 @@ from ._batch import joined, named
 from ._compile import Artifact
 from ._forms import unwrapped
 from ._plan import Plan
+from ._words import in_python
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,13 +179,14 @@ class Runner:
     @property
     def notices(self) -> list[str]:
         """What was decided for the user so far, a sentence each."""
-        return self._session.notices()
+        return [in_python(notice) for notice in self._session.notices()]
 
     def step(self, batch: Any) -> Metrics:
         """One optimizer step over the samples of `batch`, at least one, however many: micro-steps follow from their
         number, and the loss is normalised by what they hold.
 
-        batch: a mapping of the model's inputs, a tuple in their order, or one array; axis 0 is the samples. Arrays are
+        batch: a mapping of the model's inputs, a list of one such mapping per sample, a tuple in their order, or one array;
+        axis 0 is the samples. Arrays are
         NumPy's, tensors, or anything that speaks DLPack or the buffer protocol; dense ones on the host are not copied.
         Raises DataError for what the model does not read, and RunError where the step fails; then nothing has changed.
         """
@@ -261,6 +263,10 @@ class Runner:
         """Of the last step, before clipping and update, under the names of `state_dict`."""
         return self._tensors("gradient")
 
+    def _save_state(self, path: str) -> None:
+        """What `state_dict` gives, in a file."""
+        self._session.save_tensors("parameter", "framework", path, in_parts=False)
+
     def _tensors(self, kind: str) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="accum-state-") as folder:
             path = os.path.join(folder, "state.safetensors")
@@ -276,10 +282,13 @@ class Runner:
         though the loss reads it, or a weight has no place. Buffers, frozen parameters, and those that the loss does not
         read keep their values.
         """
+        self._load(module, self.state_dict(), strict)
+
+    def _load(self, module: Any, arrays: Mapping[str, Any], strict: bool = True) -> None:
         import torch
 
         module = unwrapped(module)
-        taken = {name: torch.from_numpy(array.copy()) for name, array in self.state_dict().items()}
+        taken = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
         missing, surplus = self._unmatched(module, taken)
         if strict and (missing or surplus):
             what = [f"no value for {', '.join(missing)}"] if missing else []

@@ -11,7 +11,7 @@ import weakref
 from typing import Any, Callable, Mapping, Sequence
 
 from . import _errors, _options, _ranks
-from ._batch import is_positional
+from ._batch import collated, is_positional
 from ._compile import Artifact, compile, require_options
 from ._export import Export, export
 from ._runner import Runner
@@ -105,6 +105,7 @@ class Trainer(Runner):
         if example_batch is None:
             raise _errors.UsageError("example_batch is missing: a module is exported by what it computes of one batch",
                                      slug="usage", exit_code=2)
+        example_batch = collated(example_batch)
         of_module = loss if callable(loss) else None
         self.export = export(model, example_batch, self._folder / "model.onnx", loss=of_module, training=training,
                              _computed=self._computed, _has_named_loss=isinstance(loss, str) and loss != "auto")
