@@ -63,6 +63,7 @@ private:
   LogicalResult planWithin(int64_t budget);
   LogicalResult planAgain(const std::vector<int64_t> &microBatches, int64_t budget);
   LogicalResult checkPaddingOf(size_t dim);
+  planner::Search searchOfAll();
   void printPlans();
   LogicalResult join();
   LogicalResult write();
@@ -249,10 +250,17 @@ LogicalResult CompiledLengths::write() {
 }
 
 /// One step has samples of all sizes: figures of a single size's step say nothing.
-void CompiledLengths::printPlans() {
+planner::Search CompiledLengths::searchOfAll() {
   planner::Search all = largest().search();
   all.batch = options.batch;
   all.deviceBatch = (options.batch + options.devices - 1) / options.devices;
+  all.plan = planOfAll(plansOf(sizes));
+  all.memory = all.plan->memory;
+  return all;
+}
+
+void CompiledLengths::printPlans() {
+  planner::Search all = searchOfAll();
   largest().print(describeTarget(options, all) + describeLengths(options, plansOf(sizes), all.budget));
   if (!options.explain)
     return;
@@ -285,8 +293,10 @@ int CompiledLengths::run() {
     largest().print(largest().phases().timingTable());
   if (options.json) {
     nlohmann::ordered_json json = largest().toJson();
-    if (!options.checkOnly)
+    if (!options.checkOnly) {
+      json["search"] = planner::toJson(searchOfAll(), largest().planned().budgets);
       json["lengths"] = lengthsJson(options, plansOf(sizes));
+    }
     options.sink->json(jsonText(json));
   }
   return 0;

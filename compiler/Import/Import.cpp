@@ -114,8 +114,7 @@ static void buildSplit(const Decided &from, ModuleOp module, func::FuncOp functi
     failures = sizes.takeFailures();
     return;
   }
-  Forward part(from.model, from.inputs, std::nullopt, function, module, from.table,
-               from.options.trustedBackward);
+  Forward part(from.model, from.inputs, from.options, std::nullopt, function, module, from.table);
   std::vector<Entry> entries = part.buildPart(from.choice, from.options.meeting, report, failures);
   if (!failures.empty())
     return;
@@ -123,8 +122,7 @@ static void buildSplit(const Decided &from, ModuleOp module, func::FuncOp functi
   auto rest =
       func::FuncOp::create(builder, module.getLoc(), train::kWholeFunction, builder.getFunctionType({}, {}));
   rest.addEntryBlock();
-  Forward whole(from.model, *sizes, from.options.splitBatch, rest, module, from.table,
-                from.options.trustedBackward);
+  Forward whole(from.model, *sizes, from.options, from.options.splitBatch, rest, module, from.table);
   whole.give(entries);
   Value loss = whole.build(from.choice, report, failures);
   llvm::append_range(failures, std::exchange(report.crossBatch, {}));

@@ -10,7 +10,7 @@ import pathlib
 import warnings
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from . import _errors, _forms, _refusals
+from . import _errors, _forms, _lengths, _refusals
 from ._batch import collated, is_positional
 from ._outputs import loss_of, scalar, scores_of
 from ._substitutes import traceable
@@ -26,7 +26,7 @@ class Export:
     path: the ONNX file; larger weights lie beside it. input_names: its inputs, in the order of a batch that is a tuple.
     training: whether dropout lives. frozen: parameters that keep their values. lost: parameters that the file lacks,
     since the loss does not read them. notices: sentences about all that. renamed: the input's name by that of a batch's
-    array, where the two differ.
+    array, where the two differ. widths: of each dimension that stays open beside the samples, the example's size.
     """
 
     path: str
@@ -36,6 +36,7 @@ class Export:
     lost: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     renamed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    widths: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def _usage(message: str, *notes: str) -> _errors.UsageError:
@@ -154,13 +155,14 @@ def _refused(failed: Exception, notes: Sequence[str]) -> _errors.Error:
 
 @_refusals.shortened
 def _traced(torch: Any, module: Any, batch: dict[str, Any], refusals: list[_errors.Error],
-            notes: Sequence[str]) -> tuple[Any, list[str]]:
+            notes: Sequence[str], axes: Mapping[str, str]) -> tuple[Any, list[str]]:
     """The exporter's program, and what had to be done for it. Names stay with optimize=False; accumc folds shapes by
     itself. A cache is no output of a training step. refusals: those that the traces came to, which the exporter wraps."""
     def traced(**settings: Any) -> Any:
         with _configured(module, use_cache=False, **settings):
             return torch.onnx.export(module, args=(), kwargs=batch, dynamo=True, optimize=False, verbose=False,
-                                     dynamic_shapes={name: {0: "batch"} for name in batch})
+                                     dynamic_shapes={name: {0: "batch", **({1: axes[name]} if name in axes else {})}
+                                                     for name in batch})
 
     try:
         try:
@@ -194,7 +196,8 @@ def _module_in(torch: Any, model: Any) -> Any:
 
 
 def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, loss: Callable | None = None,
-           training: bool | None = None, _computed: Callable | None = None, _has_named_loss: bool = False) -> Export:
+           training: bool | None = None, _computed: Callable | None = None, _has_named_loss: bool = False,
+           _has_lengths: bool = False) -> Export:
     """Writes `module` as an ONNX file that accumc can train.
 
     example_batch: one batch as the loader gives it, axis 0 of every array the samples: a mapping of forward's arguments
@@ -235,10 +238,12 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
 
     hiding = _forms.hiding(module)
     with _forms.as_step(module, names, watched, training), traceable(module), _quietly():
-        program, notices = _traced(torch, module, batch, refusals, [hiding] if hiding else [])
+        axes = _lengths.padded_axes(module, batch) if _has_lengths else {}
+        program, notices = _traced(torch, module, batch, refusals, [hiding] if hiding else [], axes)
     renamed = {array: name for array, name in zip(arrays, names) if array != name}
     notices += [f"the input `{array}` is called `{name}` in the file" for array, name in renamed.items()]
-    return _write(program, module, pathlib.Path(path), names, training, notices, renamed)
+    made = _write(program, module, pathlib.Path(path), names, training, notices, renamed)
+    return dataclasses.replace(made, widths=_lengths.widest(batch, axes))
 
 
 def _lost(module: Any, held: set[str]) -> tuple[str, ...]:
