@@ -13,9 +13,10 @@ import os
 import pathlib
 import tempfile
 import time
-from typing import Any, Callable, Iterator, Sequence
+import warnings
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from . import _accum, _errors, _generators, _options
+from . import _accum, _errors, _generators, _lengths, _options, _ragged
 from ._draws import Draws
 from ._runner import Metrics
 from ._trainer import Trainer
@@ -99,17 +100,19 @@ def _schedule_file(factors: list[float], folder: str) -> str:
     return str(path)
 
 
-def _grouped(loader: Any, count: int) -> Iterator[dict[str, Any]]:
-    """So many of the loader's batches as one: accumulation is here the plan's matter."""
+def _grouped(loader: Any, count: int, padding: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    """So many of the loader's batches as one: accumulation is here the plan's matter. padding: of inputs that may have other
+    widths in other batches."""
     batches = iter(loader)
     while group := list(itertools.islice(batches, count)):
         import torch
 
-        shapes = [{name: tuple(value.shape[1:]) for name, value in batch.items()} for batch in group]
-        if any(shape != shapes[0] for shape in shapes):
+        parts = {name: _ragged.widened([batch[name] for batch in group], padding.get(name)) for name in group[0]}
+        shapes = {name: {tuple(part.shape[1:]) for part in own} for name, own in parts.items()}
+        if any(len(own) > 1 for own in shapes.values()):
             raise _errors.DataError("batches of several lengths cannot be one step", slug="bad-data", exit_code=3,
                                     notes=["pad all texts to one length: padding=\"max_length\""])
-        yield {name: torch.cat([batch[name] for batch in group]) for name in group[0]}
+        yield {name: torch.cat([torch.as_tensor(part) for part in own]) for name, own in parts.items()}
 
 
 def _every(strategy: Any, steps: Any, step: int, ends_epoch: bool) -> bool:
@@ -205,7 +208,7 @@ class _Run:
 
     def makes_epoch(self, epoch: int, loader: Any, resumed: int) -> bool:
         """The steps of an epoch that are not made; whether there may be another one."""
-        groups = _grouped(loader, self.args.gradient_accumulation_steps)
+        groups = _grouped(loader, self.args.gradient_accumulation_steps, self.run._padding)
         for position in range(self.per_epoch):
             reached, ends_epoch = epoch * self.per_epoch + position, position + 1 == self.per_epoch
             if reached >= max(resumed, self.steps) or self.watchers.wants_end:
@@ -248,6 +251,19 @@ def _smoothed(loaders: Any, model: Any) -> Callable | None:
     return lambda output, batch: smoother(output, batch["labels"], shift_labels=is_causal, **items(batch))
 
 
+def _trainer(model: Any, example: Any, lengths: Sequence[int], **options: Any) -> Trainer:
+    """With several lengths, where the data has them and the model can be computed so; else with that of the example."""
+    if not lengths or options.get("lengths") is not None:
+        return Trainer(model, example, **options)
+    try:
+        return Trainer(model, example, lengths="auto", length_sample=lengths, **options)
+    except _errors.Error as refused:
+        if refused.slug not in ("padding-reaches-loss", "not-exported", "not-built"):
+            raise
+        warnings.warn(f"texts of several lengths have one size here: {refused}", stacklevel=3)
+        return Trainer(model, example, **options)
+
+
 def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None, data_collator: Callable | None = None,
           processing_class: Any = None, compute_metrics: Callable | None = None,
           preprocess_logits_for_metrics: Callable | None = None, callbacks: Sequence[Any] | None = None,
@@ -256,7 +272,8 @@ def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None
 
     args: TrainingArguments. The optimizer step has per_device_train_batch_size x gradient_accumulation_steps samples (of
     all devices that the arguments see), in the order of the Trainer's own loader; how it is cut is the plan's matter.
-    Losses are means over all targets of the step. All texts have one length.
+    Losses are means over all targets of the step. Where texts have several lengths (those of `input_ids` in the data sets),
+    each is computed at a size that holds it, as `lengths="auto"` of `Trainer` does.
 
     memory="8GiB", micro_batch and the other options of accumc: as for `Trainer`. on_step: called with each step's
     Metrics. Checkpoints are in output_dir/accum-checkpoints; resume_from_checkpoint=True goes on from the newest.
@@ -285,7 +302,8 @@ def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None
     before = _generators.states(drawn_from)
     per_epoch = math.ceil(len(loaders.get_train_dataloader()) / accumulation)
     steps = args.max_steps if args.max_steps > 0 else math.ceil(args.num_train_epochs * per_epoch)
-    example = next(_grouped(loaders.get_train_dataloader(), 1))
+    example = next(_grouped(loaders.get_train_dataloader(), 1, {}))
+    lengths = _lengths.of_datasets(model, train_dataset, eval_dataset)
     precision = "bf16" if args.bf16 else "tf32" if args.tf32 and options.get("target") else "f32"
     was_training = model.training
     model.train()
@@ -298,7 +316,7 @@ def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None
                     schedule=_schedule_file(_factors(args, steps), folder), loss=_smoothed(loaders, model), **numbers)
         if twice := sorted(options.keys() & said.keys()):
             raise _options.usage(f"{', '.join(twice)}: TrainingArguments say it, or the model does")
-        with Trainer(model, example, memory=memory, _computed=_items(loaders), **said, **options) as run:
+        with _trainer(model, example, lengths, memory=memory, _computed=_items(loaders), **said, **options) as run:
             own = _Run(loaders, run, per_epoch, steps, on_step)
             _generators.restore(drawn_from, before)  # the example is no step's
             own.loop()
