@@ -4,7 +4,8 @@
 Usage: split.py MODEL FOLDER [accumc options]. MODEL is of test/models/split, without the exporter. In f64 on the reference for
 micro-batches of 1, 3, 5 and 12 of 12 samples, of TorchScript's export for 5, on several devices (`--devices D`) for 2 of dynamo's, and in f32 on the host for 5: the loss, every gradient,
 and the parameters after three steps of SGD; `--verify` of the last one. Values of TorchScript's exports are those of the same file
-on the whole batch at once: it rounds constants to f32. An evaluation before the first step has its loss.
+on the whole batch at once: it rounds constants to f32. An evaluation before the first step has its loss. Where dropout draws, which no framework draws alike,
+all cuts are compared with one micro-step.
 """
 import array
 import json
@@ -96,12 +97,17 @@ def compare_runs(what, found, expected, tolerance):
 def check(model, name, folder, options):
     exporter = model.stem.rsplit("-", 1)[1]
     runs = Runs(model, name, folder, options)
-    expected = expectations(name) if exporter == "dynamo" else runs.train("disable", "f64", "none")
+    drawn = not (MODELS / "split" / f"{name}.reference.safetensors").exists()
+    if drawn:
+        expected = runs.train("split", "f64", SAMPLES)
+    else:
+        expected = expectations(name) if exporter == "dynamo" else runs.train("disable", "f64", "none")
     cuts = [("f64", 2), ("f32", 2)] if "--devices" in options else CUTS[exporter]
     for precision, cut in cuts:
         found = runs.train("split", precision, cut)
         compare_runs(f"{model.stem} in {precision}, micro-batch {cut}", found, expected, TOLERANCE[precision])
-        compare(f"{model.stem} in {precision}: evaluation", {"loss": [runs.evaluate(precision)]}, {"loss": [found[0]]}, TOLERANCE[precision])
+        if not drawn:
+            compare(f"{model.stem} in {precision}: evaluation", {"loss": [runs.evaluate(precision)]}, {"loss": [found[0]]}, TOLERANCE[precision])
     if exporter == "dynamo":
         run("accum-run", folder / "split-f32.accum", "--verify")
     return len(cuts)

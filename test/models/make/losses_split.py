@@ -268,6 +268,19 @@ class Experts(nn.Module):
         return ((out - y) ** 2).mean() + 0.375 * (share * p.mean(0)).sum()
 
 
+class SimCse(nn.Module):
+    """Two views of a sample are two draws of dropout; no reference values."""
+
+    def __init__(self):
+        super().__init__()
+        self.encode = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Dropout(0.25), nn.Linear(8, 6))
+
+    def forward(self, x):
+        a, b = F.normalize(self.encode(x), dim=-1), F.normalize(self.encode(x), dim=-1)
+        scores = a @ b.T * 4
+        return F.cross_entropy(scores, torch.arange(scores.shape[0]))
+
+
 CASES = {
     "infonce": Case(InfoNce, {"text": normal(5), "image": normal(7)}),
     "hard-negatives": Case(Shared, {"query": normal(5), "positive": normal(5), "negative": normal(5)}),
@@ -286,5 +299,6 @@ CASES = {
     "simclr-norm": Case(lambda: SimClr(nn.BatchNorm1d), {"first": normal(5), "second": normal(5)}, ("torchscript",)),
     "beside": Case(Beside, {"x": normal(5), "y": normal(5), "labels": classes(3)}),
     "frozen": Case(Frozen, {"x": normal(5)}),
+    "simcse": Case(SimCse, {"x": normal(5)}),
     "experts": Case(Experts, {"x": normal(5), "y": normal(2)}),
 }
