@@ -48,9 +48,10 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
          "--loss", options.loss,
          "auto, an output's name, or cross-entropy|causal-lm|next-token|mse|bce[:OUTPUT] (default: auto)")
       ->check(notEmpty);
-  app.add_option("--dim", raw.dims,
-                 "size of a symbolic dimension other than the batch: NAME=SIZE, or A,B=SIZE; several sizes of a "
-                 "dimension that is padded: NAME=16,32,64, or NAME=auto:LONGEST");
+  app.add_option(
+      "--dim", raw.dims,
+      "size of a symbolic dimension other than the batch: NAME=SIZE, or A,B=SIZE; several sizes of a "
+      "dimension that is padded: NAME=16,32,64, or NAME=auto:LONGEST");
   app.add_option("--lengths", options.lengths.file,
                  "what auto:LONGEST chooses sizes for: a data file, or lines of `length count`")
       ->check(notEmpty);

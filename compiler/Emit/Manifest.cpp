@@ -43,11 +43,10 @@ runtime::InputSpec inputOf(DictionaryAttr input, std::optional<int64_t> wholeBat
     spec.shape[*spec.batchDim] /= *wholeBatch;
   }
   if (auto padded = input.getAs<DictionaryAttr>("padded"))
-    spec.padded = runtime::PaddedAxis{padded.getAs<IntegerAttr>("axis").getInt(),
-                                      padded.getAs<IntegerAttr>("dim").getInt(),
-                                      padded.getAs<FloatAttr>("fill").getValueAsDouble(),
-                                      padded.getAs<BoolAttr>("mask").getValue(),
-                                      padded.getAs<BoolAttr>("ones").getValue()};
+    spec.padded = runtime::PaddedAxis{
+        padded.getAs<IntegerAttr>("axis").getInt(), padded.getAs<IntegerAttr>("dim").getInt(),
+        padded.getAs<FloatAttr>("fill").getValueAsDouble(), padded.getAs<BoolAttr>("mask").getValue(),
+        padded.getAs<BoolAttr>("ones").getValue()};
   if (auto bound = input.getAs<IntegerAttr>("bound"))
     spec.bound = bound.getInt();
   if (auto ignore = input.getAs<IntegerAttr>("ignore_index"))

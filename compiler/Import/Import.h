@@ -25,7 +25,7 @@ struct ImportOptions {
   /// Patterns over the names of functions whose own backward pass, which the file does not hold, is the
   /// derivative of their forward.
   std::vector<std::string> trustedBackward;
-  bool planOnly = false; ///< weights may be missing
+  bool planOnly = false;     ///< weights may be missing
   bool isOneOfSizes = false; ///< see Emitter::isOneOfSizes
   /// Batch size that becomes part of every shape, for graphs that relate samples; each argument of @forward
   /// then says which axis it is along (train::kBatchAxis).

@@ -59,8 +59,9 @@ void Session::forgetWeights() {
 
 Status Session::prepare(const accum_open_options &options) {
   if (ownSamples && !artifact.manifest.lengths.empty() && collectives->ranks() > 1)
-    return usage("local_batches: a program of several lengths deals samples out by their length, and needs all "
-                 "of a step's samples on each rank");
+    return usage(
+        "local_batches: a program of several lengths deals samples out by their length, and needs all "
+        "of a step's samples on each rank");
   if (options.random_params || options.awaits_weights)
     forgetWeights();
   // The weights are read when there is memory for them, which the system clears meanwhile.
@@ -110,8 +111,8 @@ Status Session::placeMemory(const accum_open_options &options) {
     stagings[length].place(manifest, length, state + programBytes());
   takeNotices();
   fillInputs = [this](MicroStep at, uint8_t *block) {
-    return feeding->fill(stagings[artifact.manifest.phases[at.phase].length], *division, shareIn(at.phase), at,
-                         block);
+    return feeding->fill(stagings[artifact.manifest.phases[at.phase].length], *division, shareIn(at.phase),
+                         at, block);
   };
   return startParameters(options);
 }

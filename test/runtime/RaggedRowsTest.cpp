@@ -54,7 +54,8 @@ std::string refusal(const Manifest &manifest, std::vector<Array> arrays) {
 
 TEST(RaggedRows, AMaskSaysWhereASampleEnds) {
   Manifest manifest = manifestOfTwo();
-  std::vector<int64_t> ids = {1, 2, 3, 9, 9, 9, 4, 5, 6, 7, 8, 9}, mask = {1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1, 0};
+  std::vector<int64_t> ids = {1, 2, 3, 9, 9, 9, 4, 5, 6, 7, 8, 9},
+                       mask = {1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1, 0};
   auto dataset = Dataset::fromArrays(manifest, {arrayOf("ids", {2, 6}, ids), arrayOf("mask", {2, 6}, mask)});
   ASSERT_TRUE(dataset) << dataset.error().message;
   EXPECT_EQ(dataset->needOf(0), 0);
@@ -82,22 +83,27 @@ TEST(RaggedRows, OffsetsSayWhereSamplesBegin) {
 TEST(RaggedRows, WhatIsRefused) {
   Manifest manifest = manifestOfTwo();
   std::vector<int64_t> ids(12, 1), mask(12, 1), wide(18, 1);
-  EXPECT_NE(refusal(manifest, {arrayOf("ids", {2, 9}, wide)}).find("is 9 long, the largest size of `sequence` is 8"),
+  EXPECT_NE(refusal(manifest, {arrayOf("ids", {2, 9}, wide)})
+                .find("is 9 long, the largest size of `sequence` is 8"),
             std::string::npos);
-  EXPECT_NE(refusal(manifest, {arrayOf("ids", {2, 6}, ids), arrayOf("mask", {2, 5}, mask)}).find("places in sample 0"),
+  EXPECT_NE(refusal(manifest, {arrayOf("ids", {2, 6}, ids), arrayOf("mask", {2, 5}, mask)})
+                .find("places in sample 0"),
             std::string::npos);
-  for (auto [offsets, what] : {std::pair<std::vector<int64_t>, const char *>{{0, 3, 2, 12}, "falls from 3 to 2"},
-                               {{0, 3, 13}, "ends at 13"},
-                               {{1, 3, 12}, "begins at 1"}})
-    EXPECT_NE(refusal(manifest, {arrayOf("ids", {12}, ids),
-                                 arrayOf("ids.offsets", {int64_t(offsets.size())}, offsets)})
+  for (auto [offsets, what] :
+       {std::pair<std::vector<int64_t>, const char *>{{0, 3, 2, 12}, "falls from 3 to 2"},
+        {{0, 3, 13}, "ends at 13"},
+        {{1, 3, 12}, "begins at 1"}})
+    EXPECT_NE(refusal(manifest,
+                      {arrayOf("ids", {12}, ids), arrayOf("ids.offsets", {int64_t(offsets.size())}, offsets)})
                   .find(what),
               std::string::npos);
 }
 
 TEST(RaggedRows, HolesAreRefusedWhereTheLossNeedsOnes) {
   std::vector<int64_t> ids = {1, 2, 3, 4}, left = {0, 1, 1, 0};
-  auto arrays = [&] { return std::vector<Array>{arrayOf("ids", {1, 4}, ids), arrayOf("mask", {1, 4}, left)}; };
+  auto arrays = [&] {
+    return std::vector<Array>{arrayOf("ids", {1, 4}, ids), arrayOf("mask", {1, 4}, left)};
+  };
   EXPECT_EQ(refusal(manifestOfTwo(), arrays()), "");
   EXPECT_NE(refusal(manifestOfTwo(/*isOnes=*/true), arrays()).find("is padded before its last place"),
             std::string::npos);

@@ -19,8 +19,9 @@ public:
       : model(model), batchAxes(inputs.batchAxes), wholeBatch(wholeBatch), function(function),
         emit(mlir::OpBuilder::atBlockEnd(&function.getBody().front())),
         parameters(model, table, module, emit),
-        walk(emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); },
-             options.trustedBackward) {
+        walk(
+            emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); },
+            options.trustedBackward) {
     emit.isOneOfSizes = options.isOneOfSizes;
     emit.isFromPyTorch = model.producer.starts_with("pytorch");
     for (const ValueInfo &input : model.graph.inputs)
