@@ -22,6 +22,7 @@ namespace accum::runtime {
 struct StepCut {
   int64_t rows = 0, samples = 0, only = -1;
   bool reversed = false;
+  bool longest = false; ///< every sample at the largest size
 };
 
 /// Trained parameters on their way into a file.
