@@ -237,10 +237,9 @@ int CutCheck::compareStep(const Outcome &got, const accum_cut &cut, const std::s
 /// Of a program of several.
 int CutCheck::checkLengths(const Outcome &planned) {
   const std::string what = "all samples at the largest size";
-  bool isAfforded = false;
-  if (!trial.manifest.lengths.empty())
-    if (int code = affords(what, 2 * plannedSteps, isAfforded))
-      return code;
+  bool isAfforded = false, hasSeveral = !trial.manifest.lengths.empty();
+  if (int code = hasSeveral ? affords(what, 2 * plannedSteps, isAfforded) : 0)
+    return code;
   accum_cut cut = cutOf(info.m);
   cut.longest = 1;
   return isAfforded ? compareStep(planned, cut, what, other) : 0;
@@ -258,8 +257,7 @@ int CutCheck::checkOthers(const Outcome &planned) {
   if (isAfforded)
     if (int code = compareStep(planned, cut, reverse, same))
       return code;
-  // Where samples meet, a micro-step alone has another loss.
-  return trial.manifest.wholeBatch ? 0 : checkAlone(planned);
+  return trial.manifest.wholeBatch ? 0 : checkAlone(planned); // where samples meet, its loss is another one
 }
 
 int CutCheck::checkFiner(const Outcome &planned) {
