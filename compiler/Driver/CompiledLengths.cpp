@@ -26,6 +26,10 @@ std::string refusal(const Options &options) {
   if (options.wholeBatch)
     return fmt::format("--dim {}: a model that relates samples has one size: --dim {}={} [usage]", dim, dim,
                        options.lengths.sizes.back().front());
+  if (options.onCrossBatch != "reject")
+    return fmt::format("--dim {}: several sizes of a batch whose samples are related are not built yet: leave "
+                       "--on-cross-batch {} out, or --dim {}=SIZE [not-built]",
+                       dim, options.onCrossBatch, dim);
   if (exploredRange(options.microBatch))
     return fmt::format("--dim {}: --micro-batch explore times one size [usage]", dim);
   if (!options.planFile.empty())
