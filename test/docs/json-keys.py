@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-FREE = ("dims_from_file", "work", "variants")  # objects whose keys are names
+FREE = ("dims_from_file", "work", "variants", "sizes")  # objects whose keys are names
 CANDIDATES = ("search.candidates[]", "search.smallest", "search.budgets[].plan")  # are alike
 
 
@@ -63,6 +63,7 @@ def main():
                run("accumc", gpt2, "--batch", 8, "--memory", "1MiB", *plan),
                run("accumc", models / "gpt2-124m.onnx", "--batch", 512, "--target", "h100", "--precision", "bf16", *plan),
                run("accumc", "check", models / "batch-softmax-dynamo.onnx", "--json"),
+               run("accumc", models / "gpt2-dynamo-sequence.onnx", "--batch", 8, "--dim", "sequence=8,16", *plan),
                run("accumc", gpt2, "--batch", 4, "--micro-batch", "explore:2..4", "--json", "-o", folder / "explored.accum")]
     names, on_page = {alike(name) for name in set().union(*map(printed, objects))}, documented(page)
     empty = {key.split("[]")[0] for key in on_page if "[]" in key}  # lists that had nothing in them
