@@ -4,7 +4,6 @@
 #include "compiler/Driver/ExploreRounds.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/WholeBatch.h"
-#include "compiler/Emit/Kernels.h"
 #include "compiler/Report/Explain.h"
 #include "dialects/Registration.h"
 #include "dialects/Train/SplitBatch.h"
@@ -43,7 +42,7 @@ void Compilation::writeReproducer() {
 
 /// Where the batch cannot be cut: whether it can be computed whole, and whether that fits.
 void Compilation::offerWholeBatch() {
-  if (options.wholeBatch || options.splitBatch || options.batch == 0 || !diagnostics.onlyCrossBatch())
+  if (options.wholeBatch || options.splitBatch || options.isOneOfSizes || options.batch == 0 || !diagnostics.onlyCrossBatch())
     return;
   const Options asked = wholeBatchTrial(options);
   Workspace apart(asked);
@@ -287,8 +286,9 @@ LogicalResult Compilation::write(const emit::ArtifactOptions &artifact) {
   }
   if (failed(runner->timed("codegen, emit", [&] { return emit::writeArtifact(*module, artifact); })))
     return failure();
-  print(fmt::format("wrote    {}     pin this choice: {}\n", artifact.folder,
-                    pinnedChoice(options, planning.search)));
+  print(options.isOneOfSizes ? fmt::format("wrote    {}\n", artifact.folder)
+                             : fmt::format("wrote    {}     pin this choice: {}\n", artifact.folder,
+                                           pinnedChoice(options, planning.search)));
   print(fmt::format("next     accum-run {} --data FILE --steps 1000 --lr {}\n", artifact.folder,
                     runtime::findOptimizer(options.optimizer)->lr));
   return success();

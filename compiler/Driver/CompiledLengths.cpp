@@ -22,27 +22,24 @@ std::string refusal(const Options &options) {
   const std::string &dim = options.lengths.dims.front();
   auto profile = planner::loadProfile(options.target);
   if (isDump(options.model))
-    return fmt::format("--dim {}: a dump has one size [usage]", dim);
-  if (options.wholeBatch)
-    return fmt::format("--dim {}: a model that relates samples has one size: --dim {}={} [usage]", dim, dim,
-                       options.lengths.sizes.back().front());
+    return fmt::format("--dim {}: a dump has one size: leave --dim out [usage]", dim);
   if (options.onCrossBatch != "reject")
     return fmt::format("--dim {}: several sizes of a batch whose samples are related are not built yet: leave "
                        "--on-cross-batch {} out, or --dim {}=SIZE [not-built]",
                        dim, options.onCrossBatch, dim);
   if (exploredRange(options.microBatch))
-    return fmt::format("--dim {}: --micro-batch explore times one size [usage]", dim);
+    return fmt::format("--dim {}: --micro-batch explore times one size: --dim {}=SIZE [usage]", dim, dim);
   if (!options.planFile.empty())
-    return fmt::format("--dim {}: --plan is of one size [usage]", dim);
+    return fmt::format("--dim {}: --plan is of one size: --dim {}=SIZE [usage]", dim, dim);
   if (options.accumulationSteps)
     return fmt::format("--dim {}: each size has its own micro-steps: leave --accumulation-steps out [usage]",
                        dim);
-  if (!options.toPhase.empty() && options.toPhase != "schedule")
+  if (!options.toPhase.empty())
     return fmt::format("--to {}: prints one size: --dim {}=SIZE [usage]", options.toPhase, dim);
   if (options.lengths.dims.size() > 1 && !options.lengths.longest.empty())
-    return fmt::format("--dim {}=auto: chooses the sizes of one dimension [not-built]", dim);
+    return fmt::format("--dim {}=auto: chooses the sizes of one dimension: name those of several in pairs, --dim A=16,32 --dim B=8,16 [not-built]", dim);
   if (profile && profile->isCuda())
-    return fmt::format("--dim {}: several sizes on a GPU are not built yet [not-built]", dim);
+    return fmt::format("--dim {}: several sizes on a GPU are not built yet: --dim {}=SIZE [not-built]", dim, dim);
   return {};
 }
 
@@ -64,8 +61,8 @@ private:
   LogicalResult load();
   LogicalResult checkPaddings();
   LogicalResult planAll();
-  LogicalResult planWithin(int64_t budget);
-  LogicalResult planAgain(const std::vector<int64_t> &microBatches, int64_t budget);
+  LogicalResult planEach(int64_t budget);
+  LogicalResult planTogether();
   LogicalResult checkPaddingOf(size_t dim);
   planner::Search searchOfAll();
   void printPlans();
@@ -126,8 +123,6 @@ LogicalResult CompiledLengths::checkPaddingOf(size_t dim) {
     of = {largest().moduleOp()};
     workspace.diagnostics.quietNotices(true);
     for (size_t length = 0; length + 1 < lengths.sizes.size(); ++length) {
-      if (lengths.sizes[length][dim] == lengths.sizes[length + 1][dim])
-        continue;
       Options one = optionsAt(length);
       for (size_t other = 0; other < lengths.dims.size(); ++other)
         if (other != dim)
@@ -159,22 +154,28 @@ LogicalResult CompiledLengths::checkPaddings() {
   return keyDraws(modules());
 }
 
-/// Longer samples have fewer neighbours in a micro-step: each size is planned for its share of the batch,
-/// under the whole budget, since one of them computes at a time. State is spread alike.
-LogicalResult CompiledLengths::planWithin(int64_t budget) {
+/// Each size is planned for its share of the batch, under the whole budget, since one of them computes at a
+/// time. State is spread alike: the largest size, which is planned first, decides.
+LogicalResult CompiledLengths::planEach(int64_t budget) {
   for (size_t length = sizes.size(); length-- > 0;) {
     Compilation &size = *sizes[length];
     Options &given = size.given();
+    bool isFirst = size.search().candidates.empty();
     given.batch = batchOf(options, length);
+    given.microBatch = options.microBatch;
     if (budget > 0)
       given.memory = budget;
-    if (const auto &plan = largest().search().plan; plan && &size != &largest()) {
+    if (&size != &largest()) {
+      given.shard = largest().given().shard;
+      given.offload = largest().given().offload;
+    }
+    workspace.diagnostics.quietNotices(&size != &largest() || !isFirst);
+    if (failed(isFirst ? size.makePlan() : size.planAnew()))
+      return failure();
+    if (const auto &plan = size.search().plan; plan && &size == &largest()) {
       given.shard = plan->shard;
       given.offload = plan->offload;
     }
-    workspace.diagnostics.quietNotices(&size != &largest());
-    if (failed(size.makePlan()))
-      return failure();
   }
   workspace.diagnostics.quietNotices(false);
   workspace.diagnostics.dropNotices("micro-batch "); // how the share of a size is cut
@@ -184,21 +185,20 @@ LogicalResult CompiledLengths::planWithin(int64_t budget) {
 /// Plans that fit one by one may take more together, since one has the largest scratch and another the most
 /// inputs: then all have that much less.
 LogicalResult CompiledLengths::planAll() {
-  if (failed(planWithin(0)))
-    return failure();
-  std::vector<const planner::Search *> searches;
-  for (const auto &size : sizes)
-    searches.push_back(&size->search());
-  std::vector<int64_t> together = chooseMicroBatches(options, searches);
   constexpr int kTries = 3;
-  int64_t budget = largest().search().budget, allowed = budget;
+  int64_t allowed = 0, budget = 0;
   for (int tries = 0; tries < kTries; ++tries) {
-    if (failed(planAgain(together, allowed < budget ? allowed : 0)))
+    if (failed(planEach(allowed)))
+      return failure();
+    if (options.checkOnly)
+      return success();
+    budget = tries == 0 ? largest().search().budget : budget;
+    if (failed(planTogether()))
       return failure();
     int64_t over = planOfAll(plansOf(sizes)).counted() - budget;
     if (budget <= 0 || over <= 0)
       return success();
-    allowed -= over;
+    allowed = (allowed > 0 ? allowed : budget) - over;
   }
   workspace.diagnostics.add(fmt::format("the sizes of {} fit one by one, but not together [does-not-fit]",
                                         fmt::join(options.lengths.dims, ", ")),
@@ -207,18 +207,18 @@ LogicalResult CompiledLengths::planAll() {
 }
 
 /// With the micro-batches that suit each other, where the options leave them open.
-LogicalResult CompiledLengths::planAgain(const std::vector<int64_t> &microBatches, int64_t budget) {
+LogicalResult CompiledLengths::planTogether() {
+  if (options.microBatch != "auto")
+    return success();
+  std::vector<const planner::Search *> searches;
+  for (const auto &size : sizes)
+    searches.push_back(&size->search());
+  std::vector<int64_t> together = chooseMicroBatches(options, searches);
+  workspace.diagnostics.quietNotices(true);
   for (size_t length = 0; length < sizes.size(); ++length) {
-    Options &given = sizes[length]->given();
-    bool isChosen =
-        options.microBatch == "auto" && sizes[length]->search().plan->cut.m != microBatches[length];
-    if (isChosen)
-      given.microBatch = std::to_string(microBatches[length]);
-    if (!isChosen && budget == 0)
+    if (sizes[length]->search().plan->cut.m == together[length])
       continue;
-    if (budget > 0)
-      given.memory = budget;
-    workspace.diagnostics.quietNotices(true);
+    sizes[length]->given().microBatch = std::to_string(together[length]);
     if (failed(sizes[length]->planAnew()))
       return failure();
   }
@@ -282,7 +282,7 @@ LogicalResult CompiledLengths::runAll() {
   printPlans();
   if (options.planOnly)
     return success();
-  return success(succeeded(join()) && (largest().isStopped() || succeeded(write())));
+  return success(succeeded(join()) && succeeded(write()));
 }
 
 int CompiledLengths::run() {
@@ -347,7 +347,7 @@ static int chooseLengths(Options &options) {
     return all;
   };
   constexpr int64_t kPlanned = 3; ///< sizes from which the cost of others is known
-  lengths.sizes = each(ladder(longest, lengths.file.empty() ? lengths.count : kPlanned));
+  lengths.sizes = each(ladder(longest, lengths.file.empty() ? std::max<int64_t>(lengths.count, 2) : kPlanned));
   if (lengths.file.empty()) {
     options.sink->message(
         {Severity::Notice,
@@ -359,7 +359,8 @@ static int chooseLengths(Options &options) {
     return 0;
   }
   Options planned = options;
-  planned.quiet = true;
+  planned.quiet = planned.planOnly = true;
+  planned.checkOnly = false;
   planned.json = planned.explain = false;
   planned.report.clear();
   planned.dumpPhases.clear();
@@ -372,6 +373,8 @@ static int chooseLengths(Options &options) {
                 fmt::format("{} [{}]", counts.error().message, counts.error().slug), counts.error().notes);
   LengthCost cost = some.cost();
   std::vector<int64_t> chosen = chooseSizes(*counts, longest, lengths.count, cost);
+  if (chosen.size() == 1) // a second one lets data be narrower
+    chosen = ladder(longest, 2);
   lengths.sizes = each(chosen);
   lengths.shares = sharesOf(*counts, chosen);
   lengths.comparison = compareCounts(*counts, longest, lengths.count, cost);

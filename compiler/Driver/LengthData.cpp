@@ -23,8 +23,7 @@ runtime::Error bad(const std::string &path, const std::string &what) {
 
 runtime::Status add(LengthCounts &counts, const std::string &path, int64_t length, int64_t samples) {
   if (length < 0 || samples < 0 || length > int64_t(counts.size()))
-    return bad(path, fmt::format("has {} samples of length {}, expected lengths up to {}", samples, length,
-                                 counts.size()));
+    return bad(path, fmt::format("holds a sample of length {}, expected at most {}", length, counts.size()));
   counts[size_t(std::max<int64_t>(length, 1)) - 1] += samples; // an empty one takes a place, too
   return {};
 }
@@ -52,9 +51,9 @@ runtime::Status notePadded(const runtime::Array &array, const LengthInput &input
                            std::vector<int64_t> &ends) {
   if (int64_t(array.shape.size()) <= input.axis)
     return bad(array.path, fmt::format("array `{}` has {} axes", array.name, array.shape.size()));
-  int64_t samples = array.shape[0], row = samples > 0 ? array.elements() / samples : 0, behind = 1;
+  int64_t samples = array.shape[0], row = samples > 0 ? array.elements() / samples : 0, after = 1;
   for (size_t axis = size_t(input.axis) + 1; axis < array.shape.size(); ++axis)
-    behind *= array.shape[axis];
+    after *= array.shape[axis];
   auto first = int64_t(ends.size());
   ends.resize(ends.size() + size_t(samples), input.isMask ? 0 : array.shape[size_t(input.axis)]);
   if (!input.isMask)
@@ -62,7 +61,7 @@ runtime::Status notePadded(const runtime::Array &array, const LengthInput &input
   return runtime::forEachPiece(array, [&](int64_t flat, int64_t count, const uint8_t *values) {
     for (int64_t i = 0; i < count; ++i)
       if (runtime::asDouble(values, array.dtype, i) != input.fill) {
-        int64_t place = (flat + i) % row / behind % array.shape[size_t(input.axis)];
+        int64_t place = (flat + i) % row / after % array.shape[size_t(input.axis)];
         int64_t &end = ends[size_t(first + (flat + i) / row)];
         end = std::max(end, place + 1);
       }
@@ -91,6 +90,7 @@ runtime::Expected<LengthCounts> readArrays(const std::string &path, const std::v
   if (!files)
     return files.error();
   std::vector<int64_t> all;
+  bool isMasked = false; // where `all` comes from masks
   for (const LengthInput &input : inputs)
     for (const auto &shards : files->arrays) {
       bool isRagged = shards.front().name == input.name + ".offsets";
@@ -105,9 +105,14 @@ runtime::Expected<LengthCounts> readArrays(const std::string &path, const std::v
         if (!status)
           return status.error();
       }
-      // Masks say less than the width of arrays does.
-      if (all.empty() || (input.isMask && !ends.empty()))
+      // Masks say more than the width of arrays does, and a sample ends where the last of them does.
+      if (ends.empty() || (!input.isMask && !all.empty()))
+        continue;
+      if (!isMasked || all.size() != ends.size())
         all = std::move(ends);
+      else
+        std::ranges::transform(all, ends, all.begin(), [](int64_t a, int64_t b) { return std::max(a, b); });
+      isMasked |= input.isMask;
     }
   if (all.empty())
     return bad(path,
@@ -134,9 +139,12 @@ runtime::Expected<LengthCounts> readLengths(const std::string &path, const std::
 
 std::vector<int64_t> ladder(int64_t longest, int64_t count) {
   std::vector<int64_t> sizes;
-  for (int64_t size = longest; int64_t(sizes.size()) < count && (sizes.empty() || size >= kShortest);
-       size /= 2)
+  for (int64_t size = longest; int64_t(sizes.size()) < count && (sizes.size() < 2 || size >= kShortest);
+       size /= 2) {
+    if (size == 0)
+      break;
     sizes.insert(sizes.begin(), size);
+  }
   return sizes;
 }
 

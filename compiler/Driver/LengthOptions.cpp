@@ -2,6 +2,7 @@
 // `--dim` and what belongs to it.
 #include "compiler/Driver/LengthOptions.h"
 #include "compiler/Planner/Problem/Quantity.h"
+#include "runtime/artifact/LengthJson.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
@@ -24,15 +25,13 @@ std::optional<std::vector<int64_t>> sizesOf(const std::string &text) {
   return sizes;
 }
 
-constexpr size_t kMostLengths = 16;
-
 /// A dimension that several sizes are compiled of.
 std::string addLengths(LengthOptions &lengths, const std::string &name, std::vector<int64_t> sizes) {
   for (size_t i = 1; i < sizes.size(); ++i)
     if (sizes[i] <= sizes[i - 1])
       return fmt::format("--dim {}: sizes ascend, {} follows {} [usage]", name, sizes[i], sizes[i - 1]);
-  if (sizes.size() > kMostLengths)
-    return fmt::format("--dim {}: has {} sizes, at most {} [usage]", name, sizes.size(), kMostLengths);
+  if (sizes.size() > size_t(runtime::kMostLengths))
+    return fmt::format("--dim {}: has {} sizes, at most {} [usage]", name, sizes.size(), runtime::kMostLengths);
   if (lengths.any() && lengths.sizes.size() != sizes.size())
     return fmt::format("--dim {}: has {} sizes where {} has {}: they are taken in pairs [usage]", name,
                        sizes.size(), lengths.dims.front(), lengths.sizes.size());
@@ -84,8 +83,8 @@ std::string readDims(Options &options, const std::vector<std::string> &dims, con
   if (lengths.longest.empty() && (!lengths.file.empty() || !count.empty()))
     return fmt::format("{} is for --dim NAME=auto:LONGEST [usage]",
                        lengths.file.empty() ? "--lengths-count" : "--lengths");
-  if (lengths.count > static_cast<int64_t>(kMostLengths))
-    return fmt::format("--lengths-count {}: at most {} [usage]", lengths.count, kMostLengths);
+  if (lengths.count > runtime::kMostLengths)
+    return fmt::format("--lengths-count {}: at most {} [usage]", lengths.count, runtime::kMostLengths);
   return {};
 }
 

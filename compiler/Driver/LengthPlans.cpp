@@ -170,7 +170,11 @@ planner::Plan planOfAll(const LengthPlans &plans) {
   for (const planner::Plan *plan : plans)
     for (const planner::TimeLine &line : plan->time)
       if (auto own = std::ranges::find(all.time, line.name, &planner::TimeLine::name);
-          plan != plans.back() && isPerMicroStep(line) && own != all.time.end())
+          plan == plans.back() || !isPerMicroStep(line))
+        continue;
+      else if (own == all.time.end())
+        all.time.push_back(line);
+      else
         own->seconds += line.seconds;
   return all;
 }

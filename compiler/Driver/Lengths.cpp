@@ -66,7 +66,7 @@ LogicalResult keyDraws(ArrayRef<ModuleOp> sizes) {
       return a->getName() == b->getName() && keyOf(a) == keyOf(b);
     };
     if (!llvm::equal(own, largest, isSame))
-      return module.emitError("draws other random numbers at one size than at another [unsupported]");
+      return module.emitError("draws other random numbers at one size than at another: one size, --dim NAME=SIZE, compiles [unsupported]");
     for (auto [draw, like] : llvm::zip_equal(own, largest)) {
       SmallVector<int64_t> shape = numberedAs(like->getResult(0));
       if (shape != numberedAs(draw->getResult(0)))
@@ -98,7 +98,7 @@ LogicalResult notePadding(ModuleOp module, ArrayRef<PaddedInput> inputs, int64_t
       return module.emitError() << "input " << name
                                 << (isRow ? " has two axes that are padded"
                                           : " does not begin with its samples")
-                                << ", and is of no use to several sizes [unsupported]";
+                                << ", which several sizes need: one size, --dim NAME=SIZE, compiles [unsupported]";
     forward.setArgAttr(
         input.argument, "train.padded",
         builder.getDictionaryAttr({builder.getNamedAttr("axis", builder.getI64IntegerAttr(input.axis)),

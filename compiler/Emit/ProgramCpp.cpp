@@ -20,7 +20,8 @@ constexpr StringRef kReserved[] = {"ctx",        "k",      "k_steps", "hyper",  
                                    "first",      "failed", "rng",     "last",    "write",   "add",
                                    "accumulate", "step",   "eval",    "launch",  "gemm",    "main",
                                    "attention",  "Matrix", "Batch",   "uint8_t", "int32_t", "uint32_t",
-                                   "uint64_t",   "std",    "Kernel",  "program", "done"};
+                                   "uint64_t",   "std",    "Kernel",  "program"};
+constexpr StringRef kDone = "done"; ///< where there are several lengths
 
 template <typename Op> bool uses(mlir::Region &region, llvm::function_ref<bool(Op)> what) {
   return region
@@ -110,6 +111,8 @@ void CppPrinter::printPhases() {
 
 void CppPrinter::printFunction(StringRef signature, mlir::Region &region) {
   scope.emplace(kReserved);
+  if (program.getLengths())
+    scope->unique(kDone);
   out << signature << " {\n";
   depth = 1;
   if (uses<BufferOp>(region, [](BufferOp buffer) { return buffer.getSpace() == Space::rng; }))

@@ -67,6 +67,17 @@ private:
 /// Attributes of `shard` that say how much room there is; the largest is enough for all.
 bool isRoom(StringRef name) { return name == "gathered" || name == "scattered" || name == "staged"; }
 
+/// How a plan spreads the state, without the room that it takes.
+DictionaryAttr waysOf(train::PlanAttr plan) {
+  if (!plan.getShard())
+    return {};
+  NamedAttrList ways;
+  for (NamedAttribute entry : plan.getShard())
+    if (!isRoom(entry.getName()))
+      ways.append(entry);
+  return ways.getDictionary(plan.getContext());
+}
+
 } // namespace
 
 StringAttr JoinedModule::kernelLike(func::FuncOp kernel) {
@@ -87,7 +98,8 @@ StringAttr JoinedModule::kernelLike(func::FuncOp kernel) {
 /// Parameters and phases have one list in the program.
 LogicalResult JoinedModule::verifySame(ModuleOp other) {
   auto differs = [&](const Twine &what) {
-    return module.emitError() << "the sizes of the model do not have the same " << what;
+    return module.emitError() << "the sizes of the model do not have the same " << what
+                              << ": one size, --dim NAME=SIZE, compiles [unsupported]";
   };
   auto own = module.getOps<train::ParamOp>(), others = other.getOps<train::ParamOp>();
   auto isSame = [](train::ParamOp a, train::ParamOp b) {
@@ -144,6 +156,9 @@ LogicalResult JoinedModule::take(ModuleOp other, size_t length) {
   if (failed(verifySame(other)))
     return failure();
   auto plan = other->getAttrOfType<train::PlanAttr>("train.plan");
+  if (waysOf(plan) != waysOf(module->getAttrOfType<train::PlanAttr>("train.plan")))
+    return module.emitError() << "the sizes of the model spread their state in different ways: --shard none, or one "
+                                 "size, --dim NAME=SIZE, compiles [unsupported]";
   DenseMap<StringAttr, StringAttr> names;
   for (auto kernel : other.getOps<func::FuncOp>())
     names[kernel.getSymNameAttr()] = kernelLike(kernel);

@@ -12,7 +12,7 @@ def is_positional(batch: Any) -> bool:
 
 
 def _stacked(name: str, values: Sequence[Any]) -> Any:
-    """Of samples, each of one shape, or one behind the other where they differ along their first axis."""
+    """Of samples, each of one shape, or one after the other where they differ along their first axis."""
     shapes = {tuple(getattr(value, "shape", ())) if not isinstance(value, (list, tuple)) else (len(value),) for value in values}
     if len({shape[1:] for shape in shapes}) == 1 < len(shapes) and () not in shapes:
         return _ragged.Ragged.of([_on_host(value) for value in values])
@@ -65,15 +65,6 @@ def _on_host(value: Any) -> Any:
     return value
 
 
-def _concatenated(parts: Sequence[Any]) -> Any:
-    """Tensors by PyTorch: NumPy has no bf16."""
-    if any(hasattr(part, "detach") for part in parts):
-        import torch
-        return torch.cat([torch.as_tensor(part) for part in parts])
-    import numpy
-    return numpy.concatenate([numpy.asarray(part) for part in parts])
-
-
 def joined(batches: Sequence[list[tuple[str, Any]]], padding: Mapping[str, float] | None = None) -> list[tuple[str, Any]]:
     """Several batches as one, one after the other. padding: of inputs that are padded, to the widest of all."""
     if not batches:
@@ -81,13 +72,13 @@ def joined(batches: Sequence[list[tuple[str, Any]]], padding: Mapping[str, float
     if len(batches) == 1:
         return batches[0]
     columns: dict[str, list] = {}
-    for batch in batches:
+    for batch in _ragged.aligned(batches):
         for name, value in batch:
             columns.setdefault(name, []).append(value)
     for name, parts in columns.items():
         if len(parts) != len(batches):
             raise _errors.DataError(f"`{name}` is in {len(parts)} of {len(batches)} batches", slug="bad-data",
                                     exit_code=3)
-    if any(name.endswith(_ragged.OFFSETS) for name in columns):
-        return _ragged.joined(columns)
-    return [(name, _concatenated(_ragged.widened(parts, (padding or {}).get(name)))) for name, parts in columns.items()]
+    fills = {} if any(name.endswith(_ragged.OFFSETS) for name in columns) else padding or {}
+    return [(name, _ragged.offsets(parts) if name.endswith(_ragged.OFFSETS)
+             else _ragged.concatenated(_ragged.widened(parts, fills.get(name)))) for name, parts in columns.items()]

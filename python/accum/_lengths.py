@@ -48,6 +48,15 @@ def widest(batch: Mapping[str, Any], axes: Mapping[str, str]) -> dict[str, int]:
 _SCANNED = 200_000  # samples; of more the model's own limit is the longest
 
 
+def limit_of(model: Any) -> int | None:
+    """How many positions its table has, where it says so."""
+    config = getattr(model, "config", None)
+    most = getattr(config, "max_position_embeddings", None)
+    # RoBERTa and its kin count positions from after the pad id.
+    offset = (getattr(config, "pad_token_id", None) or 0) + 1 if "roberta" in getattr(config, "model_type", "") else 0
+    return int(most) - offset if most else None
+
+
 def of_datasets(model: Any, *datasets: Any) -> list[int]:
     """How many `input_ids` the samples of data sets have; nothing where that is not known, or the same for all."""
     found: list[int] = []
@@ -60,9 +69,8 @@ def of_datasets(model: Any, *datasets: Any) -> list[int]:
             found += [len(first)] + [len(dataset[at]["input_ids"]) for at in range(1, min(count, _SCANNED))]
         except (TypeError, KeyError, IndexError, AttributeError):
             return []
-        limit = getattr(getattr(model, "config", None), "max_position_embeddings", None)
-        if count > _SCANNED and limit:
-            found.append(int(limit))
+        if count > _SCANNED and limit_of(model):
+            found.append(limit_of(model))
     return found if len(set(found)) > 1 else []
 
 
@@ -73,20 +81,21 @@ def _sizes(lengths: Sequence[int]) -> list[int]:
     return sorted({int(size) for size in lengths})
 
 
-def compiler_options(lengths: Any, sample: Sequence[int] | None, examples: Mapping[str, int],
+def compiler_options(lengths: Any, sample: Sequence[int] | None, examples: Mapping[str, int], limit: int | None,
                      folder: pathlib.Path) -> dict[str, Any]:
     """`dim` and `lengths` of the compiler. lengths: sizes, or "auto". sample: lengths of some samples. examples: widths of
-    the example batch, by dimension."""
-    if isinstance(lengths, str) and lengths != "auto":
+    the example batch, by dimension. limit: positions that the model has."""
+    if lengths != "auto" and (isinstance(lengths, str) or not hasattr(lengths, "__iter__")):
         raise _options.usage(f"lengths is {lengths!r}, expected \"auto\" or a list of sizes")
     if not isinstance(lengths, str):
         sizes = _sizes(list(lengths))
         return {"dim": {name: ",".join(map(str, sizes)) for name in examples}}
+    sample = [] if sample is None else [int(length) for length in sample]
     longest = {name: max(sample) if sample else width for name, width in examples.items()}
-    rounded = {name: -(-most // _STEP) * _STEP for name, most in longest.items()}
+    rounded = {name: max(most, min(-(-most // _STEP) * _STEP, limit or most + _STEP)) for name, most in longest.items()}
     if len(rounded) > 1:
         most = max(rounded.values())
-        ladder = sorted({max(_STEP, -(-most // (_STEP * part)) * _STEP) for part in (1, 2, 4, 8)})
+        ladder = sorted({most, *(max(_STEP, -(-most // (_STEP * part)) * _STEP) for part in (2, 4, 8) if most > _STEP)})
         return {"dim": {name: ",".join(map(str, ladder)) for name in rounded}}
     options: dict[str, Any] = {"dim": {name: f"auto:{most}" for name, most in rounded.items()}}
     if sample:

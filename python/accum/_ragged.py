@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of their own lengths: one behind the other, with offsets, as a program of several lengths takes them."""
+"""Samples of their own lengths: one after the other, with offsets, as a program of several lengths takes them."""
 from __future__ import annotations
 
 import dataclasses
@@ -8,6 +8,26 @@ from typing import Any, Mapping, Sequence
 from . import _errors
 
 OFFSETS = ".offsets"
+
+
+def concatenated(parts: Sequence[Any]) -> Any:
+    """Tensors by PyTorch: NumPy has no bf16."""
+    if any(hasattr(part, "detach") for part in parts):
+        import torch
+        return torch.cat([torch.as_tensor(part) for part in parts])
+    import numpy
+    return numpy.concatenate([numpy.asarray(part) for part in parts])
+
+
+def _wider(array: Any, width: int, fill: float) -> Any:
+    """Axis 1 padded to `width`."""
+    missing = width - array.shape[1]
+    if hasattr(array, "detach"):
+        import torch
+        return torch.cat([array, array.new_full((array.shape[0], missing, *array.shape[2:]), fill)], dim=1)
+    import numpy
+    array = numpy.asarray(array)
+    return numpy.pad(array, [(0, 0), (0, missing)] + [(0, 0)] * (array.ndim - 2), constant_values=fill)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,18 +41,16 @@ class Ragged:
     def of(rows: Sequence[Any]) -> Ragged:
         import numpy
 
-        arrays = [numpy.asarray(row) for row in rows]
-        return Ragged(numpy.concatenate(arrays), numpy.cumsum([0] + [len(array) for array in arrays]).astype(numpy.int64))
+        lengths = [len(row) for row in rows]
+        return Ragged(concatenated(rows), numpy.cumsum([0] + lengths).astype(numpy.int64))
 
     def padded(self, fill: float) -> Any:
         """To the longest."""
         import numpy
 
-        lengths = numpy.diff(self.offsets)
-        array = numpy.full((len(lengths), int(lengths.max()), *self.values.shape[1:]), fill, self.values.dtype)
-        for row, (begin, end) in enumerate(zip(self.offsets, self.offsets[1:])):
-            array[row, :end - begin] = self.values[begin:end]
-        return array
+        rows = [self.values[begin:end][None] for begin, end in zip(self.offsets, self.offsets[1:])]
+        longest = int(numpy.diff(self.offsets).max())
+        return concatenated([_wider(row, longest, fill) for row in rows])
 
 
 def arrays(name: str, value: Any, padding: Mapping[str, float]) -> list[tuple[str, Any]]:
@@ -51,28 +69,36 @@ def widened(parts: Sequence[Any], fill: float | None) -> Sequence[Any]:
     widths = {part.shape[1] for part in parts if len(getattr(part, "shape", ())) > 1}
     if fill is None or len(widths) < 2:
         return parts
+    return [_wider(part, max(widths), fill) for part in parts]
+
+
+def aligned(batches: Sequence[list[tuple[str, Any]]]) -> Sequence[list[tuple[str, Any]]]:
+    """Where an input is ragged in one batch, it is in all of them: samples that are as long as each other have arrays."""
     import numpy
 
-    def one(part: Any) -> Any:
-        array = numpy.asarray(part)
-        missing = max(widths) - array.shape[1]
-        return numpy.pad(array, [(0, 0), (0, missing)] + [(0, 0)] * (array.ndim - 2), constant_values=fill)
+    ragged = {name.removesuffix(OFFSETS) for batch in batches for name, _ in batch if name.endswith(OFFSETS)}
 
-    return [one(part) for part in parts]
+    def one(batch: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        own = {name for name, _ in batch}
+        found: list[tuple[str, Any]] = []
+        for name, value in batch:
+            if name in ragged and name + OFFSETS not in own:
+                count, width = value.shape[:2]
+                found.append((name, value.reshape(count * width, *value.shape[2:])))
+                found.append((name + OFFSETS, numpy.arange(count + 1, dtype=numpy.int64) * width))
+            else:
+                found.append((name, value))
+        return found
+
+    return [one(batch) for batch in batches]
 
 
-def joined(columns: Mapping[str, Sequence[Any]]) -> list[tuple[str, Any]]:
-    """Batches of ragged arrays, one after the other."""
+def offsets(parts: Sequence[Any]) -> Any:
+    """Of batches that are joined."""
     import numpy
 
-    found = []
-    for name, parts in columns.items():
-        if name.endswith(OFFSETS):
-            ends = numpy.cumsum([0] + [int(part[-1]) for part in parts])
-            found.append((name, numpy.concatenate([[0]] + [part[1:] + end for part, end in zip(parts, ends)])))
-        else:
-            found.append((name, numpy.concatenate([numpy.asarray(part) for part in parts])))
-    return found
+    ends = numpy.cumsum([0] + [int(part[-1]) for part in parts])
+    return numpy.concatenate([[0]] + [part[1:] + end for part, end in zip(parts, ends)])
 
 
 def example(batch: Any) -> Any:

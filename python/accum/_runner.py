@@ -154,6 +154,10 @@ class Runner:
         if init is not None:
             self._session.init_weights(os.fspath(init), names=init_names, partial=init_partial)
 
+    def _padding_of(self, name: str) -> float | None:
+        """What an array of a batch is padded with; None where it is not."""
+        return self._padding.get(self._renamed.get(name, name))
+
     def _named(self, batch: Any) -> list[tuple[str, Any]]:
         return named(batch, self._names, self._renamed, self._padding)
 

@@ -97,6 +97,8 @@ class Trainer(Runner):
 
     def _prepared(self, model: Any, example_batch: Any, batch: int | None, loss: Any, training: bool | None,
                   compiled: Mapping[str, Any], lengths: Any, length_sample: Sequence[int] | None) -> Artifact:
+        if length_sample is not None and lengths != "auto":
+            raise _options.usage("length_sample says what lengths=\"auto\" chooses sizes for")
         if self._is_compiled(model):
             given = [name for name, value in (("batch", batch), ("loss", loss), ("lengths", lengths))
                      if value is not None] + list(compiled)
@@ -120,7 +122,8 @@ class Trainer(Runner):
                              _computed=self._computed, _has_named_loss=isinstance(loss, str) and loss != "auto",
                              _has_lengths=lengths is not None)
         if lengths is not None:
-            sizes = _lengths.compiler_options(lengths, length_sample, self.export.widths, self._folder)
+            sizes = _lengths.compiler_options(lengths, length_sample, self.export.widths, _lengths.limit_of(model),
+                                              self._folder)
             compiled = {**compiled, **sizes, "dim": {**(compiled.get("dim") or {}), **sizes["dim"]}}
         self._order = self.export.input_names if not isinstance(example_batch, Mapping) or is_positional(
             example_batch) else ()

@@ -14,7 +14,7 @@ import pathlib
 import tempfile
 import time
 import warnings
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 from . import _accum, _errors, _generators, _lengths, _options, _ragged
 from ._draws import Draws
@@ -100,14 +100,14 @@ def _schedule_file(factors: list[float], folder: str) -> str:
     return str(path)
 
 
-def _grouped(loader: Any, count: int, padding: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+def _grouped(loader: Any, count: int, padding: Callable[[str], float | None]) -> Iterator[dict[str, Any]]:
     """So many of the loader's batches as one: accumulation is here the plan's matter. padding: of inputs that may have other
     widths in other batches."""
     batches = iter(loader)
     while group := list(itertools.islice(batches, count)):
         import torch
 
-        parts = {name: _ragged.widened([batch[name] for batch in group], padding.get(name)) for name in group[0]}
+        parts = {name: _ragged.widened([batch[name] for batch in group], padding(name)) for name in group[0]}
         shapes = {name: {tuple(part.shape[1:]) for part in own} for name, own in parts.items()}
         if any(len(own) > 1 for own in shapes.values()):
             raise _errors.DataError("batches of several lengths cannot be one step", slug="bad-data", exit_code=3,
@@ -208,7 +208,7 @@ class _Run:
 
     def makes_epoch(self, epoch: int, loader: Any, resumed: int) -> bool:
         """The steps of an epoch that are not made; whether there may be another one."""
-        groups = _grouped(loader, self.args.gradient_accumulation_steps, self.run._padding)
+        groups = _grouped(loader, self.args.gradient_accumulation_steps, self.run._padding_of)
         for position in range(self.per_epoch):
             reached, ends_epoch = epoch * self.per_epoch + position, position + 1 == self.per_epoch
             if reached >= max(resumed, self.steps) or self.watchers.wants_end:
@@ -258,7 +258,7 @@ def _trainer(model: Any, example: Any, lengths: Sequence[int], **options: Any) -
     try:
         return Trainer(model, example, lengths="auto", length_sample=lengths, **options)
     except _errors.Error as refused:
-        if refused.slug not in ("padding-reaches-loss", "not-exported", "not-built"):
+        if refused.slug not in ("padding-reaches-loss", "not-exported", "not-built", "unsupported"):
             raise
         warnings.warn(f"texts of several lengths have one size here: {refused}", stacklevel=3)
         return Trainer(model, example, **options)
@@ -302,7 +302,7 @@ def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None
     before = _generators.states(drawn_from)
     per_epoch = math.ceil(len(loaders.get_train_dataloader()) / accumulation)
     steps = args.max_steps if args.max_steps > 0 else math.ceil(args.num_train_epochs * per_epoch)
-    example = next(_grouped(loaders.get_train_dataloader(), 1, {}))
+    example = next(_grouped(loaders.get_train_dataloader(), 1, lambda _: None))
     lengths = _lengths.of_datasets(model, train_dataset, eval_dataset)
     precision = "bf16" if args.bf16 else "tf32" if args.tf32 and options.get("target") else "f32"
     was_training = model.training

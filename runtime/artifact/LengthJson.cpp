@@ -55,6 +55,9 @@ std::optional<std::string> findLengthContradiction(const Manifest &manifest) {
         return "its lengths do not ascend";
   if (lengths > 0 && manifest.lengths.back().m != manifest.m)
     return "its largest length has another micro-batch than the program";
+  for (const LengthSpec &length : manifest.lengths)
+    if (length.m > manifest.batch)
+      return "a length has micro-batches larger than the batch";
   if (lengths > kMostLengths)
     return "it has " + std::to_string(lengths) + " lengths";
   for (const InputSpec &input : manifest.inputs) {

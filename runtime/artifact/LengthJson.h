@@ -14,7 +14,7 @@ nlohmann::ordered_json paddedJson(const PaddedAxis &padded);
 void readLengths(const nlohmann::ordered_json &json, Manifest &manifest);
 PaddedAxis paddedFrom(const nlohmann::ordered_json &entry);
 
-inline constexpr int64_t kMostLengths = 255;
+inline constexpr int64_t kMostLengths = 16;
 
 /// What contradicts itself; nothing where all is well.
 std::optional<std::string> findLengthContradiction(const Manifest &manifest);

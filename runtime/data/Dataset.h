@@ -18,7 +18,7 @@ struct Column {
   std::vector<int64_t> starts = {}; ///< of each its first sample, and the number of all
   TokenWindows::Role role = TokenWindows::Role::None;
   bool random = false;
-  /// Of each shard that holds samples of their own lengths one behind the other: where each begins, and the
+  /// Of each shard that holds samples of their own lengths, one after the other: where each begins, and the
   /// end of the last. Empty: all samples have the array's length.
   std::vector<std::vector<int64_t>> offsets = {};
 };
@@ -49,7 +49,7 @@ public:
   /// batch_dim of the buffer is outer x m x rows. Allocates nothing. Where a file cannot be read any more the
   /// row is left as it was, and `health` says so.
   void copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t row, int64_t m);
-  /// The same at one of several lengths: what is longer is cut, and behind a sample's end stands the input's
+  /// The same at one of several lengths: what is longer is cut, and after a sample's end stands the input's
   /// padding.
   void copyPadded(size_t input, uint64_t sample, uint8_t *staging, int64_t row, const LengthSpec &length);
   bool hasLengths() const { return !needs.empty(); }
@@ -85,7 +85,8 @@ private:
   Status matchOffsets(std::vector<Shards> &arrays, Column &column);
   Status findNeeds(const Manifest &manifest);
   void takeLargest(const Manifest &manifest);
-  Status noteNeeds(const Column &column, std::vector<int64_t> &needed) const;
+  Status noteNeeds(const Column &column, std::vector<int32_t> &needed) const;
+  bool noteMade(const Column &column, std::vector<int32_t> &needed) const;
   int64_t lengthOf(int64_t dim, uint64_t sample) const;
   template <typename T> const uint8_t *kept(const Expected<T> &row);
 

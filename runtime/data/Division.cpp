@@ -13,7 +13,7 @@ class Search {
 public:
   Search(const std::vector<int64_t> &counts, const std::vector<int64_t> &capacity,
          const std::vector<LengthSpec> &lengths)
-      : counts(counts), capacity(capacity), lengths(lengths), chosen(counts.size()) {}
+      : counts(counts), capacity(capacity), lengths(lengths), chosen(counts.size()), best(counts) {}
 
   std::vector<int64_t> run() {
     tryFrom(0, 0, 0);
@@ -81,7 +81,7 @@ Division::Division(const std::vector<uint8_t> &needs, const std::vector<LengthSp
       if (of != rank)
         continue;
       local.end = place + (local.end - local.begin);
-      // Where it has none, its rows are nobody's first.
+      // Where it has none, no row of it is the first of the batch.
       local.begin = local.end > place ? place : samples;
       local.end = std::max(local.begin, local.end);
       local.samples = samples;

@@ -9,7 +9,7 @@
 namespace accum::runtime {
 namespace {
 
-/// Elements of a slab before, and behind, one place along the axis.
+/// Elements of a slab before, and after, one place along the axis.
 std::pair<int64_t, int64_t> aroundAxis(const InputSpec &spec) {
   auto axis = spec.shape.begin() + spec.padded->axis;
   auto product = [](auto begin, auto end) {
@@ -53,7 +53,7 @@ Status checkOffsets(const Array &array, const std::vector<int64_t> &offsets, con
   return {};
 }
 
-/// What one place along the axis holds, behind the other axes.
+/// What one place along the axis holds: the axes after it.
 Status checkRaggedShape(const InputSpec &spec, const Array &values) {
   std::vector<int64_t> expected(spec.shape.begin() + 2, spec.shape.end());
   std::vector<int64_t> rest(values.shape.begin() + !values.shape.empty(), values.shape.end());
@@ -64,6 +64,15 @@ Status checkRaggedShape(const InputSpec &spec, const Array &values) {
     shape += ", " + std::to_string(extent);
   return badData(values.path + ": array `" + values.name + "` has shape " + formatShape(values.shape) +
                  " and offsets, expected " + shape + "]");
+}
+
+Error tooLong(size_t sample, const Column *leader, int64_t length, const std::string &dim, int64_t most) {
+  Error error = badData("sample " + std::to_string(sample) +
+                        (leader ? " of `" + leader->spec->name + "`" : "") + " is " + std::to_string(length) +
+                        " long, the largest size of `" + dim + "` is " + std::to_string(most));
+  error.notes.push_back("cut the sample, or compile with a larger size: --dim " + dim + "=...," +
+                        std::to_string(length));
+  return error;
 }
 
 Error hasHole(const Column &column, size_t sample) {
@@ -94,7 +103,7 @@ RowPlace placeOfRow(const Column &column, size_t shard, uint64_t sample) {
   return {uint64_t(begin) * places, uint64_t(end - begin) * places, end - begin};
 }
 
-/// `NAME.offsets` beside `NAME`, in each shard.
+/// `NAME.offsets` alongside `NAME`, in each shard.
 Status Dataset::matchOffsets(std::vector<Shards> &arrays, Column &column) {
   const InputSpec &spec = *column.spec;
   auto found = std::ranges::find_if(
@@ -123,8 +132,8 @@ Status Dataset::matchOffsets(std::vector<Shards> &arrays, Column &column) {
 int64_t Dataset::lengthOf(int64_t dim, uint64_t sample) const {
   for (const Column &column : columns)
     if (column.spec->padded && column.spec->padded->dim == dim && !column.shards.empty()) {
-      auto behind = std::ranges::upper_bound(column.starts, int64_t(sample));
-      return placeOfRow(column, size_t(behind - column.starts.begin()) - 1, sample).length;
+      auto after = std::ranges::upper_bound(column.starts, int64_t(sample));
+      return placeOfRow(column, size_t(after - column.starts.begin()) - 1, sample).length;
     }
   return longestRow;
 }
@@ -137,27 +146,27 @@ void Dataset::takeLargest(const Manifest &manifest) {
 }
 
 /// The last place of each sample that is no padding, in an input that says where samples end.
-Status Dataset::noteNeeds(const Column &column, std::vector<int64_t> &needed) const {
-  auto [before, behind] = aroundAxis(*column.spec);
+Status Dataset::noteNeeds(const Column &column, std::vector<int32_t> &needed) const {
+  auto [before, after] = aroundAxis(*column.spec);
   double padding = column.spec->padded->padding;
-  std::vector<int64_t> held(needed.size(), 0), ends(needed.size(), 0);
+  std::vector<int32_t> held(needed.size(), 0), ends(needed.size(), 0);
   for (size_t shard = 0; shard < column.shards.size(); ++shard) {
     const Array &array = column.shards[shard];
     auto sample = size_t(column.starts[shard]);
     RowPlace place = placeOfRow(column, shard, sample);
-    int64_t begin = 0, elements = before * behind * place.length;
+    int64_t begin = 0, elements = before * after * place.length;
     Status status = forEachPiece(
-        array, [&, before = before, behind = behind](int64_t flat, int64_t piece, const uint8_t *values) {
+        array, [&, before = before, after = after](int64_t flat, int64_t piece, const uint8_t *values) {
           for (int64_t i = 0; i < piece; ++i) {
             while (flat + i >= begin + elements) {
               begin += elements;
               place = placeOfRow(column, shard, ++sample);
-              elements = before * behind * place.length;
+              elements = before * after * place.length;
             }
-            int64_t at = (flat + i - begin) / behind % place.length;
+            int64_t at = (flat + i - begin) / after % place.length;
             if (asDouble(values, array.dtype, i) == padding)
               continue;
-            ends[sample] = std::max(ends[sample], at + 1);
+            ends[sample] = std::max(ends[sample], int32_t(at + 1));
             ++held[sample];
           }
           return true;
@@ -166,14 +175,28 @@ Status Dataset::noteNeeds(const Column &column, std::vector<int64_t> &needed) co
       return status;
   }
   for (size_t sample = 0; sample < needed.size(); ++sample) {
-    if (column.spec->padded->isOnes && held[sample] != ends[sample] * before * behind)
+    if (column.spec->padded->isOnes && held[sample] != ends[sample] * before * after)
       return hasHole(column, sample);
     if (column.spec->padded->isOnes &&
         held[sample] == 0) // a query that sees nothing looks at all places alike
-      ends[sample] = column.spec->shape[size_t(column.spec->padded->axis)];
+      ends[sample] = int32_t(column.spec->shape[size_t(column.spec->padded->axis)]);
     needed[sample] = std::max(needed[sample], ends[sample]);
   }
   return {};
+}
+
+/// A mask that is made is 1 up to where the arrays end. Whether it says where samples end.
+bool Dataset::noteMade(const Column &column, std::vector<int32_t> &needed) const {
+  const PaddedAxis &padded = *column.spec->padded;
+  if (!padded.isMask || column.spec->synthesize != Synthesize::Ones || padded.padding == 1)
+    return false;
+  for (size_t sample = 0; sample < needed.size(); ++sample) {
+    int64_t end = lengthOf(padded.dim, sample);
+    if (padded.isOnes && end == 0)
+      end = column.spec->shape[size_t(padded.axis)];
+    needed[sample] = std::max(needed[sample], int32_t(end));
+  }
+  return true;
 }
 
 /// Where nothing says where a sample ends, it has the array's length.
@@ -184,10 +207,12 @@ Status Dataset::findNeeds(const Manifest &manifest) {
   takeLargest(manifest);
   std::ranges::fill(needs, uint8_t(0));
   for (size_t dim = 0; dim < manifest.lengthDims.size(); ++dim) {
-    std::vector<int64_t> needed(size_t(count), 0);
+    std::vector<int32_t> needed(size_t(count), 0);
     bool isMasked = false;
     const Column *leader = nullptr;
     for (const Column &column : columns) {
+      if (column.spec->padded && column.spec->padded->dim == int64_t(dim) && column.shards.empty())
+        isMasked |= noteMade(column, needed);
       if (!column.spec->padded || column.spec->padded->dim != int64_t(dim) || column.shards.empty())
         continue;
       for (size_t shard = 0, sample = 0; shard < column.shards.size(); ++shard)
@@ -211,10 +236,7 @@ Status Dataset::findNeeds(const Manifest &manifest) {
       while (needs[sample] + size_t(1) < lengths.size() && own > lengths[needs[sample]].sizes[dim])
         ++needs[sample];
       if (int64_t most = lengths[needs[sample]].sizes[dim]; own > most)
-        return badData("sample " + std::to_string(sample) +
-                       (leader ? " of `" + leader->spec->name + "`" : "") + " is " + std::to_string(own) +
-                       " long, the largest size of `" + manifest.lengthDims[dim] + "` is " +
-                       std::to_string(most));
+        return tooLong(sample, leader, own, manifest.lengthDims[dim], most);
     }
   }
   return {};
@@ -226,7 +248,7 @@ void Dataset::copyPadded(size_t input, uint64_t sample, uint8_t *staging, int64_
   if (!column.spec->padded)
     return copyRow(input, sample, staging, row, length.m);
   const InputSpec spec = column.spec->at(length);
-  auto [before, behind] = aroundAxis(spec);
+  auto [before, after] = aroundAxis(spec);
   int64_t size = spec.shape[size_t(spec.padded->axis)], own = lengthOf(spec.padded->dim, first + sample);
   bool isMade = column.shards.empty();
   DType from = !isMade                                   ? column.shards.front().dtype
@@ -238,11 +260,11 @@ void Dataset::copyPadded(size_t input, uint64_t sample, uint8_t *staging, int64_
   if (!source)
     return;
   int64_t taken = std::min(own, size), element = int64_t(bytesOf(spec.dtype));
-  uint8_t *target = staging + row * before * size * behind * element;
+  uint8_t *target = staging + row * before * size * after * element;
   for (int64_t piece = 0; piece < before; ++piece) {
-    convert(source + piece * held * behind * int64_t(bytesOf(from)), from,
-            target + piece * size * behind * element, spec.dtype, taken * behind);
-    fillNumber(target + (piece * size + taken) * behind * element, spec.dtype, (size - taken) * behind,
+    convert(source + piece * held * after * int64_t(bytesOf(from)), from,
+            target + piece * size * after * element, spec.dtype, taken * after);
+    fillNumber(target + (piece * size + taken) * after * element, spec.dtype, (size - taken) * after,
                spec.padded->padding);
   }
 }

@@ -60,6 +60,12 @@ def test_evaluation_over_batches_of_different_widths(runs):
     assert runs["several"].evaluate(padded(rows, 16)).loss == pytest.approx(expected, rel=1e-4)
 
 
+def test_evaluation_of_lists_of_samples(runs):
+    rows = texts(9)
+    expected = runs["one"].evaluate(padded(rows, 16)).loss
+    assert runs["several"].evaluate([samples(rows[:1]), samples(rows[1:])]).loss == pytest.approx(expected, rel=1e-6)
+
+
 def test_what_is_refused(runs):
     with pytest.raises(accum.DataError, match="lengths"):
         runs["one"].step(samples(texts(9)))

@@ -80,6 +80,32 @@ TEST(RaggedRows, OffsetsSayWhereSamplesBegin) {
   EXPECT_EQ(rowAt(*dataset, 1, 2, manifest.lengths[1]), (std::vector<int64_t>{1, 1, 1, 1, 1, 0, 0, 0}));
 }
 
+/// Tokens after the last label are attended to: the mask that is made says so.
+TEST(RaggedRows, AMaskThatIsMadeEndsWithTheArrays) {
+  Manifest manifest = manifestOfTwo();
+  InputSpec labels = manifest.inputs[0];
+  labels.name = "labels";
+  labels.padded = PaddedAxis{1, 0, -100, true};
+  manifest.inputs.insert(manifest.inputs.begin(), labels);
+  std::vector<int64_t> ids(6, 1), targets = {5, -100, -100, -100, -100, -100};
+  auto dataset =
+      Dataset::fromArrays(manifest, {arrayOf("ids", {1, 6}, ids), arrayOf("labels", {1, 6}, targets)});
+  ASSERT_TRUE(dataset) << dataset.error().message;
+  EXPECT_EQ(dataset->needOf(0), 1);
+}
+
+TEST(RaggedRows, ARowThatSeesNothingHasTheLargestSize) {
+  Manifest manifest = manifestOfTwo(/*isOnes=*/true);
+  std::vector<int64_t> ids(4, 1), none(4, 0), offsets = {0, 0, 4};
+  auto given = Dataset::fromArrays(manifest, {arrayOf("ids", {1, 4}, ids), arrayOf("mask", {1, 4}, none)});
+  ASSERT_TRUE(given) << given.error().message;
+  EXPECT_EQ(given->needOf(0), 1);
+  auto made = Dataset::fromArrays(manifest, {arrayOf("ids", {4}, ids), arrayOf("ids.offsets", {3}, offsets)});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->needOf(0), 1);
+  EXPECT_EQ(made->needOf(1), 0);
+}
+
 TEST(RaggedRows, WhatIsRefused) {
   Manifest manifest = manifestOfTwo();
   std::vector<int64_t> ids(12, 1), mask(12, 1), wide(18, 1);
