@@ -235,6 +235,7 @@ typedef struct accum_cut {
   int64_t samples;  /* of each window its first so many; 0: all */
   int64_t only;     /* < 0: all contribute. Else the samples of that micro-step alone (none where it is K or
                        more), behind all the others, which are empty; the pre-pass still counts all */
+  int32_t longest;  /* non-zero, of a program of several lengths: every sample at the largest size */
 } accum_cut;
 /* From now on; null: as planned. */
 int accum_set_cut(accum_session *session, const accum_cut *cut);

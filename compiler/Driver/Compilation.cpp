@@ -7,6 +7,7 @@
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Report/Explain.h"
 #include "dialects/Registration.h"
+#include "dialects/Train/SplitBatch.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Check/CheckPlacement.h"
@@ -42,7 +43,7 @@ void Compilation::writeReproducer() {
 
 /// Where the batch cannot be cut: whether it can be computed whole, and whether that fits.
 void Compilation::offerWholeBatch() {
-  if (options.wholeBatch || options.batch == 0 || !diagnostics.onlyCrossBatch())
+  if (options.wholeBatch || options.splitBatch || options.batch == 0 || !diagnostics.onlyCrossBatch())
     return;
   const Options asked = wholeBatchTrial(options);
   Workspace apart(asked);
@@ -50,6 +51,14 @@ void Compilation::offerWholeBatch() {
   trial.plan();
   if (!trial.search().candidates.empty())
     diagnostics.addNote(wholeBatchNote(options, trial.search()));
+  std::string split = splitNote(options, checkOnce, [](const Options &one) {
+    Workspace own(one);
+    Compilation other(one, own);
+    other.plan();
+    return other.search();
+  });
+  if (!split.empty())
+    diagnostics.addNote(split);
 }
 
 /// Messages; with --json also one object with a reason.
@@ -122,6 +131,10 @@ LogicalResult Compilation::import() {
   request.trustedBackward = options.trustBackward;
   if (options.wholeBatch)
     request.wholeBatch = options.batch;
+  if (options.splitBatch) {
+    request.splitBatch = options.batch;
+    request.meeting = options.meeting;
+  }
   request.planOnly = options.planOnly || options.checkOnly || !options.toPhase.empty();
   request.isOneOfSizes = options.isOneOfSizes;
   import::Failures failures;
@@ -140,6 +153,8 @@ LogicalResult Compilation::import() {
   train::recordPrecision(*module, options.precision);
   if (options.wholeBatch)
     train::recordWholeBatch(*module, options.batch);
+  if (options.splitBatch)
+    train::recordSplitBatch(*module, options.batch);
   return success();
 }
 
@@ -229,17 +244,6 @@ LogicalResult Compilation::runPhases() {
   return success(succeeded(checkBatch()) && succeeded(makePlan()) && succeeded(schedule()));
 }
 
-/// The flags that ask for the plan that was found.
-static std::string pinnedChoice(const Options &options, const Planning &planning) {
-  const std::optional<planner::Plan> &plan = planning.search.plan;
-  std::string flags = fmt::format("--micro-batch {}", plan ? plan->cut.m : 0);
-  if (plan && options.shard == "auto")
-    flags += " --shard " + plan->shard;
-  if (plan && options.offload == "auto")
-    flags += " --offload " + plan->offload;
-  return flags;
-}
-
 void Compilation::printPlan() const {
   const planner::Search &search = planning.search;
   if (search.candidates.empty())
@@ -283,8 +287,8 @@ LogicalResult Compilation::write(const emit::ArtifactOptions &artifact) {
   }
   if (failed(runner->timed("codegen, emit", [&] { return emit::writeArtifact(*module, artifact); })))
     return failure();
-  print(
-      fmt::format("wrote    {}     pin this choice: {}\n", artifact.folder, pinnedChoice(options, planning)));
+  print(fmt::format("wrote    {}     pin this choice: {}\n", artifact.folder,
+                    pinnedChoice(options, planning.search)));
   print(fmt::format("next     accum-run {} --data FILE --steps 1000 --lr {}\n", artifact.folder,
                     runtime::findOptimizer(options.optimizer)->lr));
   return success();
@@ -314,6 +318,16 @@ nlohmann::ordered_json Compilation::toJson() const {
                                 {"steps", size.steps},
                                 {"chosen", size.chosen}});
   return json;
+}
+
+Checked checkOnce(const Options &options) {
+  Workspace workspace(options);
+  Compilation check(options, workspace);
+  const Diagnostics &said = workspace.diagnostics;
+  Checked checked{!check.plan() && said.onlyCrossBatch(), said.errors(), {}};
+  for (const Cause &cause : check.checked().causes)
+    checked.nodes.push_back(cause.node);
+  return checked;
 }
 
 int Compilation::run() {

@@ -6,6 +6,7 @@
 #include "compiler/Driver/Options.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/Planning.h"
+#include "compiler/Driver/SplitBatch.h"
 #include "compiler/Emit/Artifact.h"
 #include "compiler/Import/Import.h"
 #include "mlir/IR/MLIRContext.h"
@@ -25,6 +26,9 @@ struct Workspace {
 };
 
 bool isDump(const std::string &path);
+
+/// What a check alone comes to.
+Checked checkOnce(const Options &options);
 
 class Compilation {
 public:
@@ -57,6 +61,7 @@ public:
   const import::ImportReport &imported() const { return report; }
   const Planning &planned() const { return planning; }
   const planner::Search &search() const { return planning.search; }
+  const Verdict &checked() const { return verdict; }
   /// Whether an option ended it before an artifact.
   bool isStopped() const { return stopped; }
   void print(const std::string &text) const;

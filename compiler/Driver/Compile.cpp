@@ -4,6 +4,7 @@
 #include "compiler/Driver/Compilation.h"
 #include "compiler/Driver/CompiledLengths.h"
 #include "compiler/Driver/Explore.h"
+#include "compiler/Driver/SplitBatch.h"
 #include "compiler/Driver/WholeBatch.h"
 
 namespace accum::driver {
@@ -12,11 +13,8 @@ namespace accum::driver {
 static std::vector<std::string> causesToAllow(const Options &options) {
   if (options.onCrossBatch != "disable" || options.wholeBatch || isDump(options.model))
     return {};
-  const Options asked = checkAlone(options);
-  Workspace workspace(asked);
-  bool passes = Compilation(asked, workspace).plan();
-  return passes || !workspace.diagnostics.onlyCrossBatch() ? std::vector<std::string>()
-                                                           : workspace.diagnostics.errors();
+  Checked checked = checkOnce(checkAlone(options));
+  return checked.relatesSamples ? checked.errors : std::vector<std::string>();
 }
 
 static int compileOne(const Options &options, planner::Search *search = nullptr) {
@@ -28,13 +26,18 @@ static int compileOne(const Options &options, planner::Search *search = nullptr)
   return code;
 }
 
-int compile(const Options &options) {
-  if (options.listTargets) {
-    options.sink->text(planner::describeProfiles());
+int compile(const Options &given) {
+  if (given.listTargets) {
+    given.sink->text(planner::describeProfiles());
     return 0;
   }
-  if (options.lengths.any())
-    return compileLengths(options);
+  if (given.lengths.any())
+    return compileLengths(given);
+  auto settled = given.onCrossBatch == "split" && !isDump(given.model) ? settleSplit(given, checkOnce)
+                                                                       : std::optional(given);
+  if (!settled)
+    return 2;
+  const Options &options = *settled;
   if (auto causes = causesToAllow(options); !causes.empty())
     return announceWholeBatch(options, causes) ? compileOne(wholeBatch(options)) : 2;
   if (!exploredRange(options.microBatch))

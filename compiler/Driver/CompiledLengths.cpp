@@ -63,6 +63,7 @@ private:
   LogicalResult planWithin(int64_t budget);
   LogicalResult planAgain(const std::vector<int64_t> &microBatches, int64_t budget);
   LogicalResult checkPaddingOf(size_t dim);
+  planner::Search searchOfAll();
   void printPlans();
   LogicalResult join();
   LogicalResult write();
@@ -154,8 +155,8 @@ LogicalResult CompiledLengths::checkPaddings() {
   return keyDraws(modules());
 }
 
-/// Longer samples have fewer neighbours in a micro-step: each size is planned for its share of the batch, under
-/// the whole budget, since one of them computes at a time. State is spread alike.
+/// Longer samples have fewer neighbours in a micro-step: each size is planned for its share of the batch,
+/// under the whole budget, since one of them computes at a time. State is spread alike.
 LogicalResult CompiledLengths::planWithin(int64_t budget) {
   for (size_t length = sizes.size(); length-- > 0;) {
     Compilation &size = *sizes[length];
@@ -205,7 +206,8 @@ LogicalResult CompiledLengths::planAll() {
 LogicalResult CompiledLengths::planAgain(const std::vector<int64_t> &microBatches, int64_t budget) {
   for (size_t length = 0; length < sizes.size(); ++length) {
     Options &given = sizes[length]->given();
-    bool isChosen = options.microBatch == "auto" && sizes[length]->search().plan->cut.m != microBatches[length];
+    bool isChosen =
+        options.microBatch == "auto" && sizes[length]->search().plan->cut.m != microBatches[length];
     if (isChosen)
       given.microBatch = std::to_string(microBatches[length]);
     if (!isChosen && budget == 0)
@@ -249,10 +251,17 @@ LogicalResult CompiledLengths::write() {
 }
 
 /// One step has samples of all sizes: figures of a single size's step say nothing.
-void CompiledLengths::printPlans() {
+planner::Search CompiledLengths::searchOfAll() {
   planner::Search all = largest().search();
   all.batch = options.batch;
   all.deviceBatch = (options.batch + options.devices - 1) / options.devices;
+  all.plan = planOfAll(plansOf(sizes));
+  all.memory = all.plan->memory;
+  return all;
+}
+
+void CompiledLengths::printPlans() {
+  planner::Search all = searchOfAll();
   largest().print(describeTarget(options, all) + describeLengths(options, plansOf(sizes), all.budget));
   if (!options.explain)
     return;
@@ -285,8 +294,10 @@ int CompiledLengths::run() {
     largest().print(largest().phases().timingTable());
   if (options.json) {
     nlohmann::ordered_json json = largest().toJson();
-    if (!options.checkOnly)
+    if (!options.checkOnly) {
+      json["search"] = planner::toJson(searchOfAll(), largest().planned().budgets);
       json["lengths"] = lengthsJson(options, plansOf(sizes));
+    }
     options.sink->json(jsonText(json));
   }
   return 0;
@@ -306,7 +317,8 @@ LengthCost CompiledLengths::cost() const {
   int64_t places = 1;
   for (size_t length = 0; length < sizes.size(); ++length) {
     const planner::Plan &plan = *sizes[length]->search().plan;
-    points.emplace_back(double(options.lengths.sizes[length].front()), microStepSeconds(plan) / double(plan.cut.m));
+    points.emplace_back(double(options.lengths.sizes[length].front()),
+                        microStepSeconds(plan) / double(plan.cut.m));
     places = plan.cut.m * options.lengths.sizes[length].front();
   }
   auto perSample = [points](int64_t size) { return std::max(interpolate(points, double(size)), 0.0); };
@@ -314,7 +326,8 @@ LengthCost CompiledLengths::cost() const {
   return {perSample, perSize, options.batch};
 }
 
-static int fail(const Options &options, int code, const std::string &text, const std::vector<std::string> &notes = {}) {
+static int fail(const Options &options, int code, const std::string &text,
+                const std::vector<std::string> &notes = {}) {
   options.sink->message({Severity::Error, "", text, notes});
   return code;
 }
@@ -332,11 +345,13 @@ static int chooseLengths(Options &options) {
   constexpr int64_t kPlanned = 3; ///< sizes from which the cost of others is known
   lengths.sizes = each(ladder(longest, lengths.file.empty() ? lengths.count : kPlanned));
   if (lengths.file.empty()) {
-    options.sink->message({Severity::Notice, "",
-                           fmt::format("--dim {}=auto: nothing says how long samples are (--lengths FILE): sizes "
-                                       "are halves of {}",
-                                       lengths.dims.front(), longest),
-                           {}});
+    options.sink->message(
+        {Severity::Notice,
+         "",
+         fmt::format("--dim {}=auto: nothing says how long samples are (--lengths FILE): sizes "
+                     "are halves of {}",
+                     lengths.dims.front(), longest),
+         {}});
     return 0;
   }
   Options planned = options;

@@ -48,7 +48,8 @@ runtime::Expected<LengthCounts> readText(const std::string &path, int64_t longes
 }
 
 /// Of each sample of a padded array the place after the last one that is no padding.
-runtime::Status notePadded(const runtime::Array &array, const LengthInput &input, std::vector<int64_t> &ends) {
+runtime::Status notePadded(const runtime::Array &array, const LengthInput &input,
+                           std::vector<int64_t> &ends) {
   if (int64_t(array.shape.size()) <= input.axis)
     return bad(array.path, fmt::format("array `{}` has {} axes", array.name, array.shape.size()));
   int64_t samples = array.shape[0], row = samples > 0 ? array.elements() / samples : 0, behind = 1;
@@ -98,7 +99,7 @@ runtime::Expected<LengthCounts> readArrays(const std::string &path, const std::v
       for (const runtime::Array &array : shards) {
         bool hasOffsets = std::ranges::any_of(
             files->arrays, [&](const auto &other) { return other.front().name == input.name + ".offsets"; });
-        runtime::Status status = isRagged                   ? noteOffsets(array, ends)
+        runtime::Status status = isRagged                  ? noteOffsets(array, ends)
                                  : isPadded && !hasOffsets ? notePadded(array, input, ends)
                                                            : runtime::Status();
         if (!status)
@@ -109,8 +110,9 @@ runtime::Expected<LengthCounts> readArrays(const std::string &path, const std::v
         all = std::move(ends);
     }
   if (all.empty())
-    return bad(path, "holds no array that is padded along the dimension, expected one of the model's inputs, or "
-                     "lines `length count`");
+    return bad(path,
+               "holds no array that is padded along the dimension, expected one of the model's inputs, or "
+               "lines `length count`");
   LengthCounts counts(size_t(longest), 0);
   for (int64_t length : all)
     if (runtime::Status status = add(counts, path, length, 1); !status)
@@ -125,13 +127,15 @@ bool isText(const std::string &path) { return path.ends_with(".txt") || path.end
 runtime::Expected<LengthCounts> readLengths(const std::string &path, const std::vector<LengthInput> &inputs,
                                             int64_t longest) {
   if (isText(path) && !std::ifstream(path))
-    return runtime::Error{runtime::kExitFile, "--lengths " + path + ": there is no such file", "missing-file"};
+    return runtime::Error{runtime::kExitFile, "--lengths " + path + ": there is no such file",
+                          "missing-file"};
   return isText(path) ? readText(path, longest) : readArrays(path, inputs, longest);
 }
 
 std::vector<int64_t> ladder(int64_t longest, int64_t count) {
   std::vector<int64_t> sizes;
-  for (int64_t size = longest; int64_t(sizes.size()) < count && (sizes.empty() || size >= kShortest); size /= 2)
+  for (int64_t size = longest; int64_t(sizes.size()) < count && (sizes.empty() || size >= kShortest);
+       size /= 2)
     sizes.insert(sizes.begin(), size);
   return sizes;
 }
@@ -148,7 +152,8 @@ double interpolate(const std::vector<std::pair<double, double>> &points, double 
   return sum;
 }
 
-std::string compareCounts(const LengthCounts &counts, int64_t longest, int64_t count, const LengthCost &cost) {
+std::string compareCounts(const LengthCounts &counts, int64_t longest, int64_t count,
+                          const LengthCost &cost) {
   std::string text = "\nsizes    predicted step, update aside\n";
   for (int64_t most = 1; most <= count; ++most) {
     std::vector<int64_t> sizes = chooseSizes(counts, longest, most, cost);
@@ -195,14 +200,16 @@ std::vector<int64_t> chooseSizes(const LengthCounts &counts, int64_t longest, in
            cost.perSize(size);
   };
   size_t n = candidates.size();
-  std::vector<std::vector<double>> best(size_t(count), std::vector<double>(n, std::numeric_limits<double>::infinity()));
+  std::vector<std::vector<double>> best(size_t(count),
+                                        std::vector<double>(n, std::numeric_limits<double>::infinity()));
   std::vector<std::vector<size_t>> from(size_t(count), std::vector<size_t>(n, 0));
   for (size_t c = 0; c < n; ++c)
     best[0][c] = added(0, candidates[c]);
   for (size_t k = 1; k < size_t(count); ++k)
     for (size_t c = k; c < n; ++c)
       for (size_t before = k - 1; before < c; ++before)
-        if (double seconds = best[k - 1][before] + added(candidates[before], candidates[c]); seconds < best[k][c]) {
+        if (double seconds = best[k - 1][before] + added(candidates[before], candidates[c]);
+            seconds < best[k][c]) {
           best[k][c] = seconds;
           from[k][c] = before;
         }

@@ -29,13 +29,14 @@ runtime::Expected<LengthCounts> readLengths(const std::string &path, const std::
 /// What a step of `batch` samples takes where these are the sizes.
 struct LengthCost {
   std::function<double(int64_t)> perSample; ///< seconds, by size
-  std::function<double(int64_t)> perSize;   ///< more of them for each size: half a micro-step that is not full
+  std::function<double(int64_t)> perSize; ///< more of them for each size: half a micro-step that is not full
   int64_t batch = 1;
 };
 
-/// At most `count` sizes, ascending, the last one `longest`, with which a step takes the least time; by dynamic
-/// programming over multiples of `kSizeStep`.
-std::vector<int64_t> chooseSizes(const LengthCounts &counts, int64_t longest, int64_t count, const LengthCost &cost);
+/// At most `count` sizes, ascending, the last one `longest`, with which a step takes the least time; by
+/// dynamic programming over multiples of `kSizeStep`.
+std::vector<int64_t> chooseSizes(const LengthCounts &counts, int64_t longest, int64_t count,
+                                 const LengthCost &cost);
 double stepSeconds(const LengthCounts &counts, const std::vector<int64_t> &sizes, const LengthCost &cost);
 
 /// Of all samples, those that have each of the sizes.

@@ -50,9 +50,10 @@ std::string completeDim(Options &options, const std::string &dim) {
   bool isAuto = text.starts_with("auto:");
   auto sizes = sizesOf(isAuto ? text.substr(5) : text);
   if (equals == 0 || !sizes || (isAuto && sizes->size() != 1))
-    return fmt::format("--dim {}: expected NAME=SIZE with a positive size, NAME=16,32 with ascending ones, or "
-                       "NAME=auto:LONGEST [usage]",
-                       dim);
+    return fmt::format(
+        "--dim {}: expected NAME=SIZE with a positive size, NAME=16,32 with ascending ones, or "
+        "NAME=auto:LONGEST [usage]",
+        dim);
   bool isLength = std::ranges::count(options.lengths.dims, name) > 0;
   auto known = std::ranges::find(options.dims, name, &std::pair<std::string, int64_t>::first);
   bool isSame = known != options.dims.end() && sizes->size() == 1 && known->second == sizes->front();

@@ -4,9 +4,9 @@
 #include "compiler/Planner/Problem/Quantity.h"
 #include "runtime/data/Division.h"
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <cmath>
 #include <random>
 
 namespace accum::driver {
@@ -32,7 +32,8 @@ std::vector<Size> sizesOf(const planner::Search &search) {
   double own = microStepSeconds(plan), once = plan.seconds() - own * double(plan.cut.steps);
   std::vector<Size> sizes;
   for (const planner::Candidate &candidate : search.candidates) {
-    bool fits = candidate.verdict == planner::Verdict::Chosen || candidate.verdict == planner::Verdict::Slower ||
+    bool fits = candidate.verdict == planner::Verdict::Chosen ||
+                candidate.verdict == planner::Verdict::Slower ||
                 candidate.verdict == planner::Verdict::MoreMemory;
     bool isPlan = candidate.cut.m == plan.cut.m;
     double seconds = (candidate.seconds - once) / double(candidate.cut.steps);
@@ -192,8 +193,8 @@ std::string describeLengths(const Options &options, const LengthPlans &plans, in
     const planner::Plan &plan = *plans[length];
     double seconds = microStepSeconds(plan);
     int64_t places = plan.cut.m * std::ranges::max(options.lengths.sizes[length]);
-    text += fmt::format("         {:>14}  {:>11}  {:>14}  {:>11}  {:>8}\n", textOf(options.lengths.sizes[length]),
-                        plan.cut.m, planner::formatSeconds(seconds),
+    text += fmt::format("         {:>14}  {:>11}  {:>14}  {:>11}  {:>8}\n",
+                        textOf(options.lengths.sizes[length]), plan.cut.m, planner::formatSeconds(seconds),
                         fmt::format("{:.2f} us", 1e6 * seconds / double(places)),
                         planner::formatBytes(plan.arena()));
   }

@@ -25,9 +25,10 @@ std::string textOf(const std::vector<int64_t> &sizes);
 /// Samples of a step that have this length: where nothing is known, lengths are taken to be spread evenly.
 int64_t batchOf(const Options &options, size_t length);
 
-/// Of each length a micro-batch that fits: together they take the least time for batches of such lengths, whose
-/// samples move up where their own micro-steps would not be full.
-std::vector<int64_t> chooseMicroBatches(const Options &options, const std::vector<const planner::Search *> &searches);
+/// Of each length a micro-batch that fits: together they take the least time for batches of such lengths,
+/// whose samples move up where their own micro-steps would not be full.
+std::vector<int64_t> chooseMicroBatches(const Options &options,
+                                        const std::vector<const planner::Search *> &searches);
 
 /// Predicted seconds of one micro-step.
 double microStepSeconds(const planner::Plan &plan);

@@ -62,7 +62,9 @@ LogicalResult keyDraws(ArrayRef<ModuleOp> sizes) {
     return success();
   for (ModuleOp module : sizes) {
     SmallVector<Operation *> own = drawsOf(module);
-    auto isSame = [](Operation *a, Operation *b) { return a->getName() == b->getName() && keyOf(a) == keyOf(b); };
+    auto isSame = [](Operation *a, Operation *b) {
+      return a->getName() == b->getName() && keyOf(a) == keyOf(b);
+    };
     if (!llvm::equal(own, largest, isSame))
       return module.emitError("draws other random numbers at one size than at another [unsupported]");
     for (auto [draw, like] : llvm::zip_equal(own, largest)) {
@@ -97,13 +99,13 @@ LogicalResult notePadding(ModuleOp module, ArrayRef<PaddedInput> inputs, int64_t
                                 << (isRow ? " has two axes that are padded"
                                           : " does not begin with its samples")
                                 << ", and is of no use to several sizes [unsupported]";
-    forward.setArgAttr(input.argument, "train.padded",
-                       builder.getDictionaryAttr(
-                           {builder.getNamedAttr("axis", builder.getI64IntegerAttr(input.axis)),
-                            builder.getNamedAttr("dim", builder.getI64IntegerAttr(dim)),
-                            builder.getNamedAttr("fill", builder.getF64FloatAttr(input.fill)),
-                            builder.getNamedAttr("mask", builder.getBoolAttr(input.isMask)),
-                            builder.getNamedAttr("ones", builder.getBoolAttr(input.isOnes))}));
+    forward.setArgAttr(
+        input.argument, "train.padded",
+        builder.getDictionaryAttr({builder.getNamedAttr("axis", builder.getI64IntegerAttr(input.axis)),
+                                   builder.getNamedAttr("dim", builder.getI64IntegerAttr(dim)),
+                                   builder.getNamedAttr("fill", builder.getF64FloatAttr(input.fill)),
+                                   builder.getNamedAttr("mask", builder.getBoolAttr(input.isMask)),
+                                   builder.getNamedAttr("ones", builder.getBoolAttr(input.isOnes))}));
   }
   return success();
 }

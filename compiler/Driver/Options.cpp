@@ -48,9 +48,10 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
          "--loss", options.loss,
          "auto, an output's name, or cross-entropy|causal-lm|next-token|mse|bce[:OUTPUT] (default: auto)")
       ->check(notEmpty);
-  app.add_option("--dim", raw.dims,
-                 "size of a symbolic dimension other than the batch: NAME=SIZE, or A,B=SIZE; several sizes of a "
-                 "dimension that is padded: NAME=16,32,64, or NAME=auto:LONGEST");
+  app.add_option(
+      "--dim", raw.dims,
+      "size of a symbolic dimension other than the batch: NAME=SIZE, or A,B=SIZE; several sizes of a "
+      "dimension that is padded: NAME=16,32,64, or NAME=auto:LONGEST");
   app.add_option("--lengths", options.lengths.file,
                  "what auto:LONGEST chooses sizes for: a data file, or lines of `length count`")
       ->check(notEmpty);
@@ -94,10 +95,11 @@ void addStepOptions(CLI::App &app, Options &options, Raw &raw) {
             {"f32", "bf16", "tf32", "f64"}, {"f16"});
   addChoice(app, "--metric", options.metric,
             "evaluation counts the targets whose largest logit is their label's", {"accuracy"});
-  addChoice(app, "--on-cross-batch", options.onCrossBatch,
-            "a model that relates samples to each other: refused, or trained without accumulation (default: "
-            "reject)",
-            {"reject", "disable"});
+  addChoice(
+      app, "--on-cross-batch", options.onCrossBatch,
+      "a model that relates samples to each other: refused; split where they meet, the rest at once; or "
+      "trained without accumulation (default: reject)",
+      {"reject", "split", "disable"});
 }
 
 void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {

@@ -64,6 +64,8 @@ struct Options {
   bool withSim = false;
   bool wholeBatch = false;            ///< no flag: the graph relates samples, and --on-cross-batch allows it
   bool isOneOfSizes = false;          ///< no flag: another size of the same model is compiled with it
+  bool splitBatch = false;            ///< no flag: the same, and --on-cross-batch asks to split it
+  std::vector<std::string> meeting;   ///< no flag: nodes that relate samples, where it is split
   bool quiet = false;                 ///< no flag: prints nothing but errors
   std::vector<ExploredSize> explored; ///< no flag: what was timed before these options were decided
   int64_t exploredOf = 0;             ///< of so many sizes

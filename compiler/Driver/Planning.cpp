@@ -3,6 +3,7 @@
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/ExploreRounds.h"
 #include "compiler/Driver/Form.h"
+#include "compiler/Driver/SplitBatch.h"
 #include "compiler/Driver/TextFile.h"
 #include "compiler/Planner/Problem/ProblemText.h"
 #include "compiler/Planner/Problem/Quantity.h"
@@ -10,6 +11,7 @@
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Verify/Verify.h"
 #include "compiler/Report/Explain.h"
+#include "dialects/Train/SplitBatch.h"
 #include "mlir/IR/Threading.h"
 #include "passes/Pipelines.h"
 #include "passes/Plan/Plan.h"
@@ -47,7 +49,13 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
 
 /// A graph whose batch is in its shapes has one size.
 LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Diagnostics &diagnostics) {
-  auto whole = train::wholeBatchOf(module);
+  auto whole = train::wholeBatchOf(module), split = train::splitBatchOf(module);
+  if (split && asked.batch != *split)
+    return report(
+        {fmt::format("the dump is of a batch of {}, which is split where its samples meet: --batch {}",
+                     *split, *split),
+         "usage"},
+        diagnostics);
   if (!whole)
     return success();
   if (asked.batch != *whole || asked.devices != 1)
@@ -245,6 +253,8 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
     return failure();
   if (planner::Status status = planner::check(form->problem); !status)
     return report(status.error(), diagnostics);
+  if (auto misfit = train::splitBatchOf(module) ? misfitOfSplit(form->problem, asked.batch) : std::nullopt)
+    return report(*misfit, diagnostics);
   if (apart)
     searchBoth(module, *apart, *profile, asked, options, *form, planning);
   else

@@ -66,6 +66,15 @@ static std::string describeTrained(const import::ImportReport &report) {
                      countsOf(report.modules, &import::ModuleCount::frozen), hint);
 }
 
+/// What enters where samples meet.
+static std::string describeMeeting(const import::ImportReport &report) {
+  size_t shown = std::min<size_t>(report.entries.size(), 4);
+  std::string text =
+      fmt::format("`{}`", fmt::join(report.entries.begin(), report.entries.begin() + shown, "`, `"));
+  return shown < report.entries.size() ? fmt::format("{} and {} more", text, report.entries.size() - shown)
+                                       : text;
+}
+
 std::string describeModel(const Options &options, const import::ImportReport &report,
                           const Verdict &verdict) {
   std::string name = std::filesystem::path(options.model).filename().string();
@@ -97,6 +106,11 @@ std::string describeModel(const Options &options, const import::ImportReport &re
                       "check    batch axis `{}`; samples are related to each other: the whole batch of {} at "
                       "once, no accumulation\n",
                       report.batchDim, options.batch);
+  if (options.splitBatch)
+    return text + fmt::format("check    batch axis `{}`; samples meet at {}: micro-batches up to there, the "
+                              "rest on all {} at "
+                              "once: exact for any micro-batch\n",
+                              report.batchDim, describeMeeting(report), options.batch);
   return text +
          fmt::format("check    batch axis `{}`; every node is per sample; {}: exact for any micro-batch\n",
                      report.batchDim, describeNormalisers(verdict));
@@ -122,6 +136,16 @@ std::string describeTarget(const Options &options, const planner::Search &search
   if (search.tokensPerSample > 1)
     text += fmt::format(" = {} tokens", withCommas(search.batch * search.tokensPerSample));
   return text + fmt::format(" per optimizer step; {} per device\n", withCommas(search.deviceBatch));
+}
+
+std::string pinnedChoice(const Options &options, const planner::Search &search) {
+  const std::optional<planner::Plan> &plan = search.plan;
+  std::string flags = fmt::format("--micro-batch {}", plan ? plan->cut.m : 0);
+  if (plan && options.shard == "auto")
+    flags += " --shard " + plan->shard;
+  if (plan && options.offload == "auto")
+    flags += " --offload " + plan->offload;
+  return flags;
 }
 
 planner::report::PageFacts pageFacts(const Options &options, const import::ImportReport &report) {

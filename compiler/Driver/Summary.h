@@ -19,6 +19,9 @@ std::string presumedBatchNote(const import::ImportReport &report);
 /// `target`, `batch`: what it is compiled for.
 std::string describeTarget(const Options &options, const planner::Search &search);
 
+/// The flags that ask for the plan that was found.
+std::string pinnedChoice(const Options &options, const planner::Search &search);
+
 /// The same facts for the page of `--report`.
 planner::report::PageFacts pageFacts(const Options &options, const import::ImportReport &report);
 

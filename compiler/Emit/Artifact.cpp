@@ -106,8 +106,7 @@ LogicalResult writeArtifact(ModuleOp module, const ArtifactOptions &options) {
       failed(writeProgram(module, program, options, **folder)) ||
       failed(writeKernels(module, options, **folder, *manifest)) ||
       failed(check(module, (*folder)->writeText("plan.json", options.plan))) ||
-      failed(writeMorePlans(module, options, **folder)) ||
-      failed(listFiles(module, **folder, *manifest)) ||
+      failed(writeMorePlans(module, options, **folder)) || failed(listFiles(module, **folder, *manifest)) ||
       failed(check(module, (*folder)->writeText("manifest.json", runtime::toJson(*manifest)))))
     return failure();
   return check(module, (*folder)->commit());

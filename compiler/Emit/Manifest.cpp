@@ -7,6 +7,7 @@
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/ParameterName.h"
+#include "dialects/Train/SplitBatch.h"
 #include "passes/Schedule/StateLayout.h"
 #include "runtime/files/File.h"
 #include <filesystem>
@@ -42,11 +43,10 @@ runtime::InputSpec inputOf(DictionaryAttr input, std::optional<int64_t> wholeBat
     spec.shape[*spec.batchDim] /= *wholeBatch;
   }
   if (auto padded = input.getAs<DictionaryAttr>("padded"))
-    spec.padded = runtime::PaddedAxis{padded.getAs<IntegerAttr>("axis").getInt(),
-                                      padded.getAs<IntegerAttr>("dim").getInt(),
-                                      padded.getAs<FloatAttr>("fill").getValueAsDouble(),
-                                      padded.getAs<BoolAttr>("mask").getValue(),
-                                      padded.getAs<BoolAttr>("ones").getValue()};
+    spec.padded = runtime::PaddedAxis{
+        padded.getAs<IntegerAttr>("axis").getInt(), padded.getAs<IntegerAttr>("dim").getInt(),
+        padded.getAs<FloatAttr>("fill").getValueAsDouble(), padded.getAs<BoolAttr>("mask").getValue(),
+        padded.getAs<BoolAttr>("ones").getValue()};
   if (auto bound = input.getAs<IntegerAttr>("bound"))
     spec.bound = bound.getInt();
   if (auto ignore = input.getAs<IntegerAttr>("ignore_index"))
@@ -170,7 +170,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   manifest.modelPath = std::filesystem::absolute(options.model, unknown).lexically_normal().string();
   manifest.batch = options.batch;
   manifest.m = static_cast<int64_t>(program.getM());
-  manifest.wholeBatch = train::wholeBatchOf(module).has_value();
+  manifest.wholeBatch = train::wholeBatchOf(module) || train::splitBatchOf(module);
   manifest.labels = options.labels;
   manifest.precision = train::precisionOf(module).str();
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())

@@ -20,8 +20,7 @@ constexpr StringRef kReserved[] = {"ctx",        "k",      "k_steps", "hyper",  
                                    "first",      "failed", "rng",     "last",    "write",   "add",
                                    "accumulate", "step",   "eval",    "launch",  "gemm",    "main",
                                    "attention",  "Matrix", "Batch",   "uint8_t", "int32_t", "uint32_t",
-                                   "uint64_t",   "std",    "Kernel",  "program",
-                                   "done"};
+                                   "uint64_t",   "std",    "Kernel",  "program", "done"};
 
 template <typename Op> bool uses(mlir::Region &region, llvm::function_ref<bool(Op)> what) {
   return region
@@ -89,7 +88,8 @@ void CppPrinter::printKernels() {
 /// `16`, or `16x8` where two dimensions have several sizes.
 static std::string lengthText(mlir::Attribute length) {
   auto sizes = llvm::cast<mlir::DictionaryAttr>(length).getAs<mlir::DenseI64ArrayAttr>("sizes");
-  return llvm::join(llvm::map_range(sizes.asArrayRef(), [](int64_t size) { return std::to_string(size); }), "x");
+  return llvm::join(llvm::map_range(sizes.asArrayRef(), [](int64_t size) { return std::to_string(size); }),
+                    "x");
 }
 
 void CppPrinter::printPhases() {
@@ -117,7 +117,8 @@ void CppPrinter::printFunction(StringRef signature, mlir::Region &region) {
   if (uses<LaunchOp>(region, [](LaunchOp launch) { return launch.getUpdate().has_value(); }))
     line() << "[[maybe_unused]] const uint8_t *const add = ctx->flags, *const write = ctx->flags + 1;\n";
   if (program.getLengths())
-    line() << "[[maybe_unused]] uint32_t done = 0; // micro-steps of the loops of a phase, one for each length\n";
+    line() << "[[maybe_unused]] uint32_t done = 0; // micro-steps of the loops of a phase, one for each "
+              "length\n";
   printBlock(region.front());
   line() << "return 0;\n";
   out << "}\n\n";

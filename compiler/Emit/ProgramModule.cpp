@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // device.program -> LLVM IR. Offsets into the interface's structs come from its header.
 #include "compiler/Emit/Program.h"
+#include "compiler/Emit/ProgramTable.h"
 #include "passes/Schedule/StateLayout.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/IR/IRBuilder.h"
@@ -373,38 +374,13 @@ static llvm::Function *addFunction(llvm::Module &module, const char *name, bool 
   return llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
 }
 
-/// accum_program(), which returns a constant table.
-static void addTable(llvm::Module &module, ProgramOp program, llvm::Function *step, llvm::Function *eval) {
-  static_assert(offsetof(accum_program_v1, eval) == offsetof(accum_program_v1, step) + sizeof(void *) &&
-                sizeof(accum_program_v1) == offsetof(accum_program_v1, eval) + sizeof(void *));
-  accum_program_v1 table = {ACCUM_ABI_VERSION,
-                            sizeof(accum_program_v1),
-                            program.getStateBytes(),
-                            program.getScratchBytes(),
-                            static_cast<uint32_t>(program.getM()),
-                            static_cast<uint32_t>(program.getDevices()),
-                            nullptr,
-                            nullptr};
-  llvm::LLVMContext &context = module.getContext();
-  llvm::StringRef bytes(reinterpret_cast<const char *>(&table), offsetof(accum_program_v1, step));
-  auto *initial = llvm::ConstantStruct::getAnon(
-      {llvm::ConstantDataArray::getString(context, bytes, /*AddNull=*/false), step, eval});
-  auto *global = new llvm::GlobalVariable(module, initial->getType(), /*isConstant=*/true,
-                                          llvm::GlobalValue::PrivateLinkage, initial, "program");
-  global->setAlignment(llvm::Align(8));
-  auto *type = llvm::FunctionType::get(llvm::PointerType::get(context, 0), false);
-  auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "accum_program", module);
-  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", entry));
-  b.CreateRet(global);
-}
-
 std::unique_ptr<llvm::Module> programModule(ProgramOp program, llvm::LLVMContext &context) {
   auto module = std::make_unique<llvm::Module>("program", context);
   llvm::Function *step = addFunction(*module, "step", /*takesHyper=*/true);
   llvm::Function *eval = addFunction(*module, "eval", /*takesHyper=*/false);
   FunctionWriter(step, program.getStep()).write();
   FunctionWriter(eval, program.getEval()).write();
-  addTable(*module, program, step, eval);
+  addProgramTable(*module, program, step, eval);
   assert(!llvm::verifyModule(*module, &llvm::errs()));
   return module;
 }

@@ -7,173 +7,18 @@
 #include "compiler/Import/parameters/SeparateMerged.h"
 #include "compiler/Import/parameters/SharedNames.h"
 #include "compiler/Import/rules/OperatorSchema.h"
-#include "compiler/Import/walk/ArgumentFacts.h"
 #include "compiler/Import/walk/Draws.h"
-#include "compiler/Import/walk/GraphWalk.h"
-#include "compiler/Import/walk/LossSelection.h"
-#include "compiler/Import/walk/ModelInputs.h"
+#include "compiler/Import/walk/Forward.h"
 #include "compiler/Import/walk/ModuleCounts.h"
-#include "compiler/Import/walk/ParameterOps.h"
 #include "compiler/Import/walk/UnreadInputs.h"
 #include "dialects/Train/ParameterName.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Dominance.h"
-#include "mlir/IR/PatternMatch.h"
-#include "mlir/Transforms/CSE.h"
+#include "dialects/Train/SplitBatch.h"
 #include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>
 
 using namespace mlir;
 
 namespace accum::import {
-
-namespace {
-/// The function under construction.
-class Forward {
-public:
-  Forward(const Model &model, const ModelInputs &inputs, const ImportOptions &options, func::FuncOp function,
-          ModuleOp module, const ParameterTable &table)
-      : model(model), batchAxes(inputs.batchAxes), wholeBatch(options.wholeBatch), function(function),
-        emit(OpBuilder::atBlockEnd(&function.getBody().front())), parameters(model, table, module, emit),
-        walk(emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); },
-             options.trustedBackward) {
-    emit.isOneOfSizes = options.isOneOfSizes;
-    emit.isFromPyTorch = model.producer.starts_with("pytorch");
-    for (const ValueInfo &input : model.graph.inputs)
-      if (auto it = inputs.shapes.find(input.name); it != inputs.shapes.end())
-        shapes[input.name] = it->second;
-  }
-
-  /// The loss as a scalar; null after a failure.
-  Value build(const LossChoice &choice, ImportReport &report, Failures &failures);
-  void finish(Value loss);
-
-private:
-  void addInputs(const std::set<std::string> &needed);
-  Value addInput(const std::string &name, ArrayRef<Extent> shape, DType dtype);
-  Value addLabels(const std::string &name, ArrayRef<Extent> shape, DType dtype);
-  Value lossOf(const LossChoice &choice, ImportReport &report);
-
-  const Model &model;
-  std::map<std::string, int64_t> batchAxes;
-  std::optional<int64_t> wholeBatch;
-  func::FuncOp function;
-  Emitter emit;
-  ParameterOps parameters;
-  GraphWalk walk;
-  std::map<std::string, Shape> shapes;
-};
-} // namespace
-
-Value Forward::addInput(const std::string &name, ArrayRef<Extent> shape, DType dtype) {
-  MLIRContext *context = function.getContext();
-  Location location = NameLoc::get(StringAttr::get(context, name));
-  NamedAttrList attributes;
-  attributes.set("train.name", StringAttr::get(context, name));
-  if (auto axis = batchAxes.find(name); wholeBatch && axis != batchAxes.end())
-    attributes.set(train::kBatchAxis, emit.builder.getI64IntegerAttr(axis->second));
-  unsigned position = function.getNumArguments();
-  (void)function.insertArgument(position, emit.type(shape, emit.elementType(dtype)),
-                                attributes.getDictionary(context), location);
-  return function.getArgument(position);
-}
-
-/// What the loss reads beside the graph's inputs has as many rows as its scores, the batch leading.
-Value Forward::addLabels(const std::string &name, ArrayRef<Extent> shape, DType dtype) {
-  if (wholeBatch && (shape.empty() || shape[0].count % *wholeBatch != 0))
-    refuseUnsupported("is no loss over the batch: its shape " + toString(shape) + " is not led by " +
-                      std::to_string(*wholeBatch) + " samples");
-  if (walk.values.count(name) != 0)
-    throw Refusal{"unsupported",
-                  "gets a loss that reads `" + name + "`, and so do nodes of the graph, for something else",
-                  {"where the export's example passed one tensor for two inputs, clone() of one of them "
-                   "keeps them apart",
-                   "or give that input of the model another name"}};
-  batchAxes[name] = 0;
-  return addInput(name, shape, dtype);
-}
-
-void Forward::addInputs(const std::set<std::string> &needed) {
-  for (const ValueInfo &input : model.graph.inputs)
-    if (needed.count(input.name) != 0) {
-      DType dtype = computedIn(input.type.dtype);
-      walk.values[input.name] = GraphValue(dtype, addInput(input.name, shapes[input.name], dtype));
-    }
-}
-
-Value Forward::lossOf(const LossChoice &choice, ImportReport &report) {
-  const GraphValue &output = walk.values.find(choice.output)->second;
-  emit.location = NameLoc::get(emit.builder.getStringAttr(choice.output));
-  if (output.selection)
-    throw Refusal{"data-dependent-shape",
-                  "has as many rows as a mask selects",
-                  {"compute the loss in the model: sums and means over selected rows compile"}};
-  reportLoss(choice, emit.sawCausalMask, output.shape, report);
-  if (choice.kind == LossChoice::Kind::Output) {
-    if (!(volumeOf(output.shape) == Volume{}) || !isFloat(output.dtype))
-      refuseUnsupported("is the loss, but has the shape " + toString(output.shape) + ", not a float scalar");
-    return emit.reshape(output.whole(emit), {});
-  }
-  LossChoice::Kind kind = choice.kind;
-  if (kind == LossChoice::Kind::Undecided)
-    kind = emit.sawCausalMask ? LossChoice::Kind::NextToken : LossChoice::Kind::CrossEntropy;
-  auto tokens = walk.values.find("input_ids");
-  return emitLoss(emit, kind, output.whole(emit),
-                  tokens == walk.values.end() ? Value() : tokens->second.value,
-                  [&](const std::string &name, ArrayRef<Extent> shape, DType dtype) {
-                    return addLabels(name, shape, dtype);
-                  });
-}
-
-Value Forward::build(const LossChoice &choice, ImportReport &report, Failures &failures) {
-  try {
-    addInputs(neededValues(model.graph, {choice.output, "input_ids"}));
-    walk.run(model.graph, {choice.output});
-  } catch (Refusal &refusal) {
-    failures.push_back({refusal.slug, "the model", refusal.message, refusal.notes});
-    return {};
-  }
-  failures = walk.takeFailures();
-  report.notices.insert(report.notices.end(), emit.notices.begin(), emit.notices.end());
-  bool isReached = walk.values.find(choice.output) != walk.values.end();
-  if (!isReached && failures.empty())
-    failures.push_back(
-        {"malformed-model", "`" + choice.output + "`", "is an output that no node computes", {}});
-  // With stand-ins behind them the check looks for more of the kind.
-  if (isReached && llvm::all_of(failures, [](const Failure &f) { return f.slug == "cross-batch"; }))
-    report.crossBatch = std::exchange(failures, {});
-  if (!failures.empty())
-    return {};
-  try {
-    return lossOf(choice, report);
-  } catch (Refusal &refusal) {
-    failures = std::exchange(report.crossBatch, {});
-    failures.push_back({refusal.slug, "`" + choice.output + "`", refusal.message, refusal.notes});
-    return {};
-  }
-}
-
-static void eraseDead(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
-void Forward::finish(Value loss) {
-  func::ReturnOp::create(emit.builder, function.getLoc(), loss);
-  function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(), loss.getType()));
-  eraseDead(function.getBody().front());
-  IRRewriter rewriter(function.getContext());
-  DominanceInfo dominance(function);
-  eliminateCommonSubExpressions(rewriter, dominance, function);
-  recogniseMasks(function);
-  eraseDead(function.getBody().front());
-  llvm::BitVector unused(function.getNumArguments());
-  for (BlockArgument argument : function.getArguments())
-    unused[argument.getArgNumber()] = argument.use_empty();
-  (void)function.eraseArguments(unused);
-  annotateArguments(function);
-}
 
 /// For whoever writes values back into the file.
 static void recordSeparated(ModuleOp module, const Graph &graph) {
@@ -195,10 +40,9 @@ static void recordSeparated(ModuleOp module, const Graph &graph) {
 }
 
 /// Parameters that no load reads any more leave the module; trained ones are told.
-static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTable &table,
-                       ImportReport &report) {
+static void dropUnread(ModuleOp module, const ParameterTable &table, ImportReport &report) {
   std::set<std::string> loaded, read;
-  function.walk([&](train::LoadParamOp load) { loaded.insert(load.getParam().str()); });
+  module.walk([&](train::LoadParamOp load) { loaded.insert(load.getParam().str()); });
   for (auto param : llvm::make_early_inc_range(module.getOps<train::ParamOp>()))
     if (loaded.count(param.getSymName().str()) == 0)
       param.erase();
@@ -225,7 +69,7 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
       report.ties.push_back(alias.initializer + " = " + parameter.name);
   }
   report.modules = counts.take();
-  function.walk([&](Operation *op) { report.hasDropout |= isa<nn::DropoutOp, nn::RandomOp>(op); });
+  module.walk([&](Operation *op) { report.hasDropout |= isa<nn::DropoutOp, nn::RandomOp>(op); });
 }
 
 /// Frozen statistics are what the file asks for, but not what a network with batch norms is usually trained
@@ -249,6 +93,55 @@ static OwningOpRef<ModuleOp> emptyModule(MLIRContext &context, const Model &mode
   auto function = func::FuncOp::create(builder, location, "forward", builder.getFunctionType({}, {}));
   function.addEntryBlock();
   return module;
+}
+
+/// What importModel is given, once it is read and decided.
+struct Decided {
+  const Model &model;
+  const ImportOptions &options;
+  const ModelInputs &inputs;
+  const LossChoice &choice;
+  const ParameterTable &table;
+};
+
+/// @forward up to where samples meet, @whole from there on.
+static void buildSplit(const Decided &from, ModuleOp module, func::FuncOp function, ImportReport &report,
+                       Failures &failures) {
+  ImportOptions atOnce = from.options;
+  atOnce.wholeBatch = from.options.splitBatch;
+  Result<ModelInputs> sizes = resolveInputs(from.model, atOnce);
+  if (!sizes) {
+    failures = sizes.takeFailures();
+    return;
+  }
+  Forward part(from.model, from.inputs, from.options, std::nullopt, function, module, from.table);
+  std::vector<Entry> entries = part.buildPart(from.choice, from.options.meeting, report, failures);
+  if (!failures.empty())
+    return;
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto rest =
+      func::FuncOp::create(builder, module.getLoc(), train::kWholeFunction, builder.getFunctionType({}, {}));
+  rest.addEntryBlock();
+  Forward whole(from.model, *sizes, from.options, from.options.splitBatch, rest, module, from.table);
+  whole.give(entries);
+  Value loss = whole.build(from.choice, report, failures);
+  llvm::append_range(failures, std::exchange(report.crossBatch, {}));
+  if (!loss || !failures.empty())
+    return;
+  whole.finish(loss);
+  part.finishFor(rest, entries, whole, failures);
+  for (unsigned i = 0; i < rest.getNumArguments(); ++i)
+    report.entries.push_back(rest.getArgAttrOfType<StringAttr>(i, "train.name").str());
+}
+
+static void buildForward(const Decided &from, ModuleOp module, func::FuncOp function, ImportReport &report,
+                         Failures &failures) {
+  if (from.options.splitBatch)
+    return buildSplit(from, module, function, report, failures);
+  Forward forward(from.model, from.inputs, from.options, from.options.wholeBatch, function, module,
+                  from.table);
+  if (Value loss = forward.build(from.choice, report, failures))
+    forward.finish(loss);
 }
 
 OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &options, ImportReport &report,
@@ -309,11 +202,9 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   report.deferred = table->refused;
   OwningOpRef<ModuleOp> module = emptyModule(context, *model);
   auto function = *module->getOps<func::FuncOp>().begin();
-  Forward forward(*model, *inputs, options, function, *module, *table);
-  Value loss = forward.build(*choice, report, failures);
-  if (!loss)
+  buildForward({*model, options, *inputs, *choice, *table}, *module, function, report, failures);
+  if (!failures.empty())
     return {};
-  forward.finish(loss);
   if (std::optional<Failure> replaced = readInTheirPlace(model->graph, function)) {
     failures.push_back(*replaced);
     return {};
@@ -327,7 +218,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
     report.notices.push_back("next-token takes every token but the first for a target, also what "
                              "`attention_mask` hides: where data are padded, --loss causal-lm with labels of "
                              "-100 there leaves it out");
-  dropUnread(*module, function, *table, report);
+  dropUnread(*module, *table, report);
   recordSeparated(*module, model->graph);
   return module;
 }

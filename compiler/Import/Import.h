@@ -25,11 +25,16 @@ struct ImportOptions {
   /// Patterns over the names of functions whose own backward pass, which the file does not hold, is the
   /// derivative of their forward.
   std::vector<std::string> trustedBackward;
-  bool planOnly = false; ///< weights may be missing
+  bool planOnly = false;     ///< weights may be missing
   bool isOneOfSizes = false; ///< see Emitter::isOneOfSizes
   /// Batch size that becomes part of every shape, for graphs that relate samples; each argument of @forward
   /// then says which axis it is along (train::kBatchAxis).
   std::optional<int64_t> wholeBatch;
+  /// Batch size at which a graph is split where its samples meet: @forward returns what enters the nodes that
+  /// relate them, and @whole (train::kWholeFunction) computes the loss from that, of exactly so many samples.
+  std::optional<int64_t> splitBatch;
+  /// Names of nodes that relate samples as only the check finds out.
+  std::vector<std::string> meeting;
 };
 
 /// Numbers in the parameters below one module; `name` is "" for those whose module is not known.
@@ -55,9 +60,10 @@ struct ImportReport {
   std::string lossKind;   ///< `output`, `cross-entropy`, `causal-lm`, `next-token`, `mse`, `bce`
   std::string lossOutput; ///< the ONNX output that it is, or is taken on
   std::vector<std::string> otherLosses; ///< flags that would give another loss
-  bool hasDropout = false;              ///< or draws other random numbers
-  bool trainsDoubles = false;           ///< the parameters that are trained are f64
-  std::vector<std::string> notices;     ///< lowercase sentences
+  std::vector<std::string> entries; ///< of a graph that is split: the values that enter where samples meet
+  bool hasDropout = false;          ///< or draws other random numbers
+  bool trainsDoubles = false;       ///< the parameters that are trained are f64
+  std::vector<std::string> notices; ///< lowercase sentences
   /// Nodes that relate samples and are refused by their kind: to report with what the check finds, since the
   /// module holds stand-ins for their results and is good for nothing else.
   Failures crossBatch;

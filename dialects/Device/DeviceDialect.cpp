@@ -169,7 +169,8 @@ LogicalResult ForMicroOp::verify() {
     return emitOpError("is of phase ")
            << phase.get("name") << ", which is part of " << (inEval ? "the step" : "the evaluation");
   auto lengths = static_cast<int64_t>(program.getLengths() ? program.getLengths()->size() : 0);
-  if (auto own = length(); own.has_value() != (lengths > 0) || own.value_or(0) < 0 || own.value_or(-1) >= lengths)
+  if (auto own = length();
+      own.has_value() != (lengths > 0) || own.value_or(0) < 0 || own.value_or(-1) >= lengths)
     return emitOpError("is of a length that the program does not list");
   return success();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placing nn ops as they are built.
 #include "dialects/NN/PlacedBuilder.h"
+#include "dialects/NN/Boundary.h"
 
 using namespace mlir;
 
@@ -10,7 +11,7 @@ LogicalResult inferPlacements(PlacementOpInterface op, ArrayRef<Placement> opera
                               SmallVectorImpl<Placement> &results, Refusal &why) {
   if (llvm::none_of(operands, [](Placement p) { return p.isWhole(); }))
     return op.inferPlacements(operands, results, why);
-  results.assign(op->getNumResults(), Placement::whole());
+  results.assign(op->getNumResults(), isBoundary(op) ? Placement::replicated() : Placement::whole());
   return success();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placement rules of constants and elementwise ops.
+#include "dialects/NN/Boundary.h"
 #include "dialects/NN/PlacementRules.h"
 
 using namespace mlir;
@@ -20,7 +21,8 @@ LogicalResult ConstantOp::inferPlacements(Placements, Results &results, Refusal 
 
 LogicalResult IotaOp::inferPlacements(Placements, Results &results, Refusal &why) {
   Placement wanted = declared(getResult());
-  if (wanted.isBatched() && wanted.dim == static_cast<int64_t>(getDim()))
+  if (wanted.isBatched() && wanted.dim == static_cast<int64_t>(getDim()) &&
+      !(*this)->hasAttr(numbersSamplesAttr))
     return refuse(why, Kind::DependsOnPlace, "counts the samples: its values are their places in the batch");
   results.assign(1, wanted.isBatched() ? wanted : Placement::replicated());
   return success();

@@ -10,9 +10,9 @@ namespace accum::nn {
 
 /// What the generator is keyed by, and the number of the first sample or those of all of them.
 static bool isSource(Placements source) {
-  return source.size() == 2 ? source[0].isReplicated() &&
-                                  (source[1].isReplicated() || source[1] == Placement::batched(0))
-                            : allReplicated(source);
+  return source.size() == 2
+             ? source[0].isReplicated() && (source[1].isReplicated() || source[1] == Placement::batched(0))
+             : allReplicated(source);
 }
 
 /// A batched value is masked by sample; any other one by element only, so that the mask of a replicated value

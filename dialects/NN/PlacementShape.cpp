@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placement rules of data movement.
+#include "dialects/NN/Boundary.h"
 #include "dialects/NN/PlacementRules.h"
 #include <numeric>
 
@@ -25,6 +26,12 @@ static std::optional<Placement> reshapeTo(ArrayRef<int64_t> from, Placement plac
 }
 
 LogicalResult ReshapeOp::inferPlacements(Placements operands, Results &results, Refusal &why) {
+  if (isBoundary(*this)) {
+    if (!operands[0].isReplicated())
+      return refuse(why, Kind::Misplaced, "makes a whole of what is not the same everywhere");
+    results.assign(1, Placement::whole());
+    return success();
+  }
   if (!operands[0].isBatched()) {
     results.assign(1, operands[0]);
     return success();

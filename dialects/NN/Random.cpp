@@ -24,7 +24,8 @@ template <class Op> static LogicalResult verifyKeyed(Op op) {
   bool isPositive = llvm::all_of(*op.getKeyed(), [](int64_t extent) { return extent > 0; });
   return op.getKeyed()->size() == axes && isPositive
              ? success()
-             : LogicalResult(op.emitOpError("is keyed by a shape of ") << op.getKeyed()->size() << " axes, expected " << axes);
+             : LogicalResult(op.emitOpError("is keyed by a shape of ")
+                             << op.getKeyed()->size() << " axes, expected " << axes);
 }
 
 LogicalResult DropoutOp::verify() {

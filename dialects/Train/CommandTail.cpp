@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tails, and where the forward part ends.
 #include "dialects/Train/CommandTail.h"
+#include "dialects/Train/Phases.h"
+#include "dialects/Train/SplitBatch.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -68,8 +70,13 @@ static std::pair<SmallVector<Operation *>, Operation *> lossesAndFirstGradient(t
 }
 
 Operation *lastForwardCommand(train::StepOp step) {
-  auto [losses, gradient] = lossesAndFirstGradient(step);
   Operation *last = nullptr;
+  if (train::PhaseOp loop = step.getMainLoop(); loop && loop->hasAttr(train::kGoesOn)) {
+    for (Operation *op : train::forwardByOrigin(loop.getBlock()))
+      last = isa<train::CommandOp>(op) ? op : last;
+    return last;
+  }
+  auto [losses, gradient] = lossesAndFirstGradient(step);
   auto extend = [&](Operation *op) {
     if (isa<train::CommandOp>(op) && (!last || last->isBeforeInBlock(op)))
       last = op;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves that the batch can be cut: every value gets a placement, or located errors say why not.
 #include "passes/Check/CheckPlacement.h"
-#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Boundary.h"
 #include "dialects/Train/ParameterName.h"
+#include "dialects/Train/SplitBatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/Check/Passes.h"
 #include "passes/Check/PlaceValues.h"
 #include "passes/Check/Report.h"
 #include "passes/Check/RowMasks.h"
+#include "passes/Check/SplitBatch.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -43,6 +45,8 @@ static void findUnreached(ModuleOp module, func::FuncOp forward, Verdict &verdic
 
 static void summarise(ModuleOp module, func::FuncOp forward, Value batchSize, Verdict &verdict) {
   for (auto total : forward.getOps<nn::TotalOp>()) {
+    if (nn::isCut(total))
+      continue;
     Normaliser normaliser;
     nameNode(total.getLoc(), total, normaliser.node, normaliser.opType);
     normaliser.isBatchSize = total.getResult() == batchSize;
@@ -53,23 +57,35 @@ static void summarise(ModuleOp module, func::FuncOp forward, Value batchSize, Ve
   findUnreached(module, forward, verdict);
 }
 
-LogicalResult checkPlacement(ModuleOp module, Verdict &verdict) {
-  auto forward = module.lookupSymbol<func::FuncOp>("forward");
-  if (!forward)
-    return module.emitError("has no function @forward");
-  if (forward.isExternal() || forward.getNumResults() != 1)
-    return forward.emitError("@forward does not return a loss [no-loss]");
-  eraseDeadOps(forward);
-  Value valid = addRowArguments(forward);
-  Value batchSize = countSamples(forward, valid);
-  PlaceValues walk(forward);
+static void place(func::FuncOp function, PlaceValues::Extent extent, Verdict &verdict) {
+  PlaceValues walk(function, extent);
   walk.run();
   for (const Rejection &rejection : walk.rejections()) {
     verdict.causes.push_back(describe(rejection));
     emit(rejection.location, verdict.causes.back());
   }
+}
+
+LogicalResult checkPlacement(ModuleOp module, Verdict &verdict) {
+  auto forward = module.lookupSymbol<func::FuncOp>("forward");
+  if (!forward)
+    return module.emitError("has no function @forward");
+  auto whole = module.lookupSymbol<func::FuncOp>(train::kWholeFunction);
+  std::optional<int64_t> splitAt = whole ? train::splitBatchOf(module) : std::nullopt;
+  if (forward.isExternal() || (forward.getNumResults() != 1 && !splitAt))
+    return forward.emitError("@forward does not return a loss [no-loss]");
+  eraseDeadOps(forward);
+  Value valid = addRowArguments(forward);
+  Value batchSize = countSamples(forward, valid);
+  place(forward, splitAt ? PlaceValues::Part : PlaceValues::All, verdict);
+  if (splitAt) {
+    placeWhole(whole);
+    place(whole, PlaceValues::All, verdict);
+  }
   if (!verdict.accepted())
     return failure();
+  if (splitAt)
+    joinWhole(forward, whole, *splitAt, forward.getArguments().back());
   // Sums of which only the total is used.
   eraseDeadOps(forward);
   verdict.reductions = maskRows(forward, valid);

@@ -47,7 +47,8 @@ void PlaceValues::run() {
   placeArguments();
   for (Operation &op : llvm::make_early_inc_range(forward.getBody().front().without_terminator()))
     visit(&op);
-  placeLoss();
+  if (extent == All)
+    placeLoss();
   SmallVector<Type> results;
   for (Value value : forward.getBody().front().getTerminator()->getOperands())
     results.push_back(value.getType());

@@ -23,7 +23,10 @@ struct Rejection {
 /// share. An op with an operand that was refused is not looked at, so that only root causes are reported.
 class PlaceValues {
 public:
-  explicit PlaceValues(mlir::func::FuncOp forward) : forward(forward), totals(dependences) {}
+  /// All of a graph, which ends in its loss, or the part before its samples meet.
+  enum Extent { All, Part };
+  explicit PlaceValues(mlir::func::FuncOp forward, Extent extent = All)
+      : forward(forward), extent(extent), totals(dependences) {}
   void run();
   llvm::ArrayRef<Rejection> rejections() const { return rejected; }
 
@@ -37,6 +40,7 @@ private:
   void reject(mlir::Operation *op, nn::Refusal why);
 
   mlir::func::FuncOp forward;
+  Extent extent;
   Dependences dependences;
   Totals totals;
   llvm::DenseSet<mlir::Value> failedValues;

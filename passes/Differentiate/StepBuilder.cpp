@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits a placed forward graph into the phases of a step.
 #include "passes/Differentiate/StepBuilder.h"
-#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Boundary.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/Phases.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -36,7 +36,7 @@ static SmallVector<SmallVector<Operation *>> totalsByPrepass(Block &block) {
     size_t number = 0;
     for (Value operand : op.getOperands())
       number = std::max(number, before.lookup(operand));
-    if (isa<nn::TotalOp>(op)) {
+    if (isa<nn::TotalOp>(op) && !nn::isCut(&op)) {
       prepasses.resize(std::max(prepasses.size(), number + 1));
       prepasses[number++].push_back(&op);
     }
@@ -51,15 +51,12 @@ ForwardGraph::ForwardGraph(func::FuncOp forward) : function(forward) {
   prepasses = totalsByPrepass(block);
   loss = block.getTerminator()->getOperand(0);
   SymbolTableCollection symbols;
+  findMeeting();
   DenseSet<Value> constant; // replicated, and known before the micro loop
   for (Operation &op : block.without_terminator()) {
     bool reached = isTrained(&op, symbols) ||
                    llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
-    bool early =
-        isa<nn::TotalOp>(op) ||
-        (!reached && !isa<nn::DropoutOp, nn::RandomOp, nn::ShareOp>(op) &&
-         llvm::all_of(op.getOperands(), [&](Value v) { return constant.contains(v); }) &&
-         llvm::all_of(op.getResultTypes(), [](Type t) { return nn::Placement::of(t).isReplicated(); }));
+    bool early = !nn::isCut(&op) && (isa<nn::TotalOp>(op) || (!reached && runsEarly(op, constant)));
     for (Value result : op.getResults()) {
       if (reached && isFloat(result))
         active.insert(result);
@@ -69,6 +66,12 @@ ForwardGraph::ForwardGraph(func::FuncOp forward) : function(forward) {
     if (early && !isa<nn::TotalOp>(op) && isWorthKeeping(&op))
       prologue.insert(&op);
   }
+}
+
+bool ForwardGraph::runsEarly(Operation &op, const DenseSet<Value> &constant) const {
+  return !isa<nn::DropoutOp, nn::RandomOp, nn::ShareOp>(op) &&
+         llvm::all_of(op.getOperands(), [&](Value v) { return constant.contains(v); }) &&
+         llvm::all_of(op.getResultTypes(), [](Type t) { return nn::Placement::of(t).isReplicated(); });
 }
 
 /// One dictionary per argument of the forward graph, without the dialect prefix, then `others` by name.
@@ -102,7 +105,12 @@ StepBuilder::StepBuilder(const ForwardGraph &graph, Purpose purpose, Operation *
   for (size_t number = 0; number < graph.prepasses.size(); ++number)
     buildPrepass(number);
   buildPrologue();
-  buildMicro();
+  if (graph.meeting.empty()) {
+    buildMicro();
+  } else {
+    buildEncode();
+    buildMeeting();
+  }
 }
 
 void StepBuilder::addInputs() {
@@ -164,14 +172,14 @@ void StepBuilder::cloneInto(Operation *op, IRMapping &mapping, train::PhaseOp ph
   unsigned operands = clone->getNumOperands();
   auto samples = [&] {
     Value positions = nn::Placement::of(op->getResult(0).getType()).isBatched() ? input("position") : Value();
-    return mapping.lookup(positions ? positions : firstRow());
+    return positions ? mapping.lookup(positions) : firstRowIn(mapping, clone);
   };
   if (isa<nn::DropoutOp>(clone))
     clone->insertOperands(operands, {phase.capture(rng, step.getLoc()), samples()});
   else if (auto random = dyn_cast<nn::RandomOp>(clone))
     random.getSourceMutable().append({phase.capture(rng, step.getLoc()), samples()});
   else if (isa<nn::ShareOp>(clone))
-    clone->insertOperands(operands, {mapping.lookup(firstRow())});
+    clone->insertOperands(operands, {firstRowIn(mapping, clone)});
 }
 
 /// Of the forward graph, the input that is made by this rule; null where it has none.
@@ -213,6 +221,11 @@ void StepBuilder::buildPrepass(size_t number) {
   for (Operation &op : forward.getBody().front())
     if (slice.contains(&op))
       cloneInto(&op, mapping, phase);
+  addTotals(phase, totals, mapping);
+}
+
+/// Ends a loop in totals.
+void StepBuilder::addTotals(train::PhaseOp phase, ArrayRef<Operation *> totals, const IRMapping &mapping) {
   SmallVector<Value> values, left;
   SmallVector<Attribute> targets;
   size_t before = results.size();
@@ -254,14 +267,12 @@ void StepBuilder::buildPrologue() {
 void StepBuilder::buildMicro() {
   loop = addPhase(purpose == Trains ? "micro" : "evaluation", /*isLoop=*/true, "micro-steps");
   bringKnown(loop, micro);
-  for (Operation &op : forward.getBody().front().without_terminator())
-    if (!isa<nn::TotalOp>(op) && !graph.prologue.contains(&op))
-      cloneInto(&op, micro, loop);
+  cloneMicro(micro, loop);
+  loss = micro.lookup(graph.loss);
 }
 
 void StepBuilder::finish(ArrayRef<std::pair<StringAttr, Value>> gradients, StringRef optimizer) {
   builder.setInsertionPointToEnd(&loop.getBlock());
-  Value loss = micro.lookup(graph.loss);
   auto wide = nn::Placement::of(loss.getType()).place(RankedTensorType::get({}, builder.getF64Type()));
   // The reported loss is summed over micro-steps and devices in f64.
   Value logged =

@@ -3,9 +3,11 @@
 // micro-steps, update.
 #pragma once
 
+#include "dialects/NN/NNDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace accum {
 
@@ -24,6 +26,14 @@ struct ForwardGraph {
   mlir::DenseSet<mlir::Value> active;
   /// Ops that run once, before the main loop: replicated, reached by no trained parameter, worth keeping.
   mlir::DenseSet<mlir::Operation *> prologue;
+  /// Where samples meet: the totals that enter there, and the ops from there to the loss, which run once on
+  /// the whole batch. Empty where they do not meet.
+  mlir::SmallVector<nn::TotalOp> cut;
+  mlir::SetVector<mlir::Operation *> meeting;
+
+private:
+  void findMeeting();
+  bool runsEarly(mlir::Operation &op, const mlir::DenseSet<mlir::Value> &constant) const;
 };
 
 /// A step whose phases are filled up to the forward part of its main loop, which has no terminator yet. Here
@@ -33,6 +43,11 @@ struct StepBuilder {
   /// Creates `train.step @step` before `before`, or `@eval`, where dropout leaves its input as it is and
   /// masks keep everything.
   StepBuilder(const ForwardGraph &graph, Purpose purpose, mlir::Operation *before);
+
+  /// Goes on behind the phases that come before, where samples meet with `meet` open and filled up to the
+  /// loss: ends that with the loss and `left`, values of its own, and opens the loop that adds up gradients.
+  /// Returns what the loop sees of `left`.
+  mlir::SmallVector<mlir::Value> closeMeeting(mlir::ArrayRef<mlir::Value> left);
 
   /// Ends the loop with the loss (as f64) and one gradient contribution per entry of `gradients`, and writes
   /// the update.
@@ -44,6 +59,11 @@ struct StepBuilder {
   train::PhaseOp loop;
   /// From the forward graph to the loop.
   mlir::IRMapping micro;
+  /// What runs once on the whole batch; null where samples do not meet. From the forward graph to it.
+  train::PhaseOp meet;
+  mlir::IRMapping whole;
+  /// A value that the loop sees everywhere, as a term that counts once.
+  mlir::Value share(mlir::Value value);
   /// What the loop yields beside the loss: partials, by the names of their scalars in the state.
   mlir::SmallVector<std::pair<mlir::StringRef, mlir::Value>> sums;
 
@@ -55,7 +75,14 @@ private:
                        mlir::ValueRange left);
   void buildPrepass(size_t number);
   void buildPrologue();
+  void buildEncode();
+  void buildMeeting();
   void buildMicro();
+  void addTotals(train::PhaseOp phase, mlir::ArrayRef<mlir::Operation *> totals,
+                 const mlir::IRMapping &mapping);
+  void cloneMicro(mlir::IRMapping &mapping, train::PhaseOp phase);
+  bool isAfterMeeting(mlir::Operation *op);
+  mlir::Value firstRowIn(const mlir::IRMapping &mapping, mlir::Operation *before);
   void endMicro(mlir::ArrayRef<mlir::Value> values, mlir::ArrayRef<mlir::Attribute> targets);
   void buildUpdate(mlir::StringRef optimizer);
   void cloneInto(mlir::Operation *op, mlir::IRMapping &mapping, train::PhaseOp phase);
@@ -68,6 +95,7 @@ private:
   mlir::Value rng, hyper;                 // of the step
   mlir::IRMapping known;                  // from the forward graph to the step's block
   mlir::SmallVector<mlir::Value> results; // of phases, in the forward graph
+  mlir::Value loss;                       // of the loop
 };
 
 } // namespace accum

@@ -2,6 +2,7 @@
 // Which ops of a region run in one command.
 #include "passes/Fuse/Groups.h"
 #include "dialects/NN/NNDialect.h"
+#include "dialects/Train/SplitBatch.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "passes/Fuse/AttentionViews.h"
@@ -31,6 +32,8 @@ std::vector<Group> singleGroups(Block &block) {
 
 llvm::SetVector<Operation *> forwardOps(Block &block) {
   llvm::SetVector<Operation *> forward;
+  if (block.getParentOp()->hasAttr(train::kGoesOn))
+    return train::forwardByOrigin(block);
   auto yield = dyn_cast<train::YieldOp>(block.getTerminator());
   if (!yield)
     return forward;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views come before elementwise ops instead of behind them.
-#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Boundary.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/NN/Views.h"
 #include "passes/Fuse/Passes.h"
@@ -29,7 +29,7 @@ struct HoistReshape : OpRewritePattern<nn::ReshapeOp> {
 
   LogicalResult matchAndRewrite(nn::ReshapeOp op, PatternRewriter &rewriter) const override {
     auto source = op.getInput().getDefiningOp<nn::ElementwiseOp>();
-    if (!source || !source->hasOneUse())
+    if (!source || !source->hasOneUse() || nn::isBoundary(op))
       return rewriter.notifyMatchFailure(op, "reads no elementwise op of its own");
     RankedTensorType from = nn::tensorType(source.getResult()), to = nn::tensorType(op.getResult());
     if (from.getRank() < 2 || to.getRank() < 2 || from.getShape().back() != to.getShape().back())
@@ -60,8 +60,8 @@ struct MergeReshapes : OpRewritePattern<nn::ReshapeOp> {
 
   LogicalResult matchAndRewrite(nn::ReshapeOp op, PatternRewriter &rewriter) const override {
     auto source = op.getInput().getDefiningOp<nn::ReshapeOp>();
-    if (!source)
-      return rewriter.notifyMatchFailure(op, "reads no reshape");
+    if (!source || nn::isBoundary(source))
+      return rewriter.notifyMatchFailure(op, "reads no reshape of the same kind");
     if (source.getInput().getType() == op.getType())
       rewriter.replaceOp(op, source.getInput());
     else

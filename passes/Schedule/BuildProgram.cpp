@@ -108,8 +108,7 @@ LogicalResult RegionSchedule::build() {
 }
 
 /// What the program says of a step's phases: loops have a row for each length.
-static void describePhases(train::StepOp step, bool isEval, size_t lengths,
-                           SmallVector<Attribute> &phases) {
+static void describePhases(train::StepOp step, bool isEval, size_t lengths, SmallVector<Attribute> &phases) {
   Builder builder(step.getContext());
   for (train::PhaseOp phase : step.getPhases()) {
     SmallVector<NamedAttribute> entries = {builder.getNamedAttr("name", phase.getNameAttr())};

@@ -188,11 +188,10 @@ void JoinedModule::settle() {
     }
     places = all.getDictionary(module.getContext());
   }
-  module->setAttr("train.plan",
-                  train::PlanAttr::get(module.getContext(), plan.getM(), plan.getDevices(), state,
-                                       std::max(plan.getScratch(), scratch), plan.getAlign(),
-                                       plan.getVariant(), plan.getRecompute(), plan.getBefore(), places,
-                                       plan.getSlots()));
+  module->setAttr("train.plan", train::PlanAttr::get(module.getContext(), plan.getM(), plan.getDevices(),
+                                                     state, std::max(plan.getScratch(), scratch),
+                                                     plan.getAlign(), plan.getVariant(), plan.getRecompute(),
+                                                     plan.getBefore(), places, plan.getSlots()));
 }
 
 SmallVector<SizedStep> stepsByLength(ModuleOp module, StringRef name, train::PlanAttr plan) {

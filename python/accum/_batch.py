@@ -1,22 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's batch as named arrays: a mapping, a tuple in the order of the inputs, or one array."""
+"""A user's batch as named arrays: a mapping, a list of one for each sample, a tuple in the order of the inputs, or one array."""
 from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from . import _errors
+from . import _errors, _ragged
 
 
 def is_positional(batch: Any) -> bool:
     return isinstance(batch, (tuple, list)) and not hasattr(batch, "keys")
 
 
-def named(batch: Any, names: Sequence[str], renamed: Mapping[str, str]) -> list[tuple[str, Any]]:
+def _stacked(name: str, values: Sequence[Any]) -> Any:
+    """Of samples, each of one shape, or one behind the other where they differ along their first axis."""
+    shapes = {tuple(getattr(value, "shape", ())) if not isinstance(value, (list, tuple)) else (len(value),) for value in values}
+    if len({shape[1:] for shape in shapes}) == 1 < len(shapes) and () not in shapes:
+        return _ragged.Ragged.of([_on_host(value) for value in values])
+    if len(shapes) > 1:
+        raise _errors.DataError(f"`{name}` has other shapes in other samples: {', '.join(map(str, sorted(shapes)))}",
+                                slug="bad-data", exit_code=3, notes=["pad them to one length, as a collator does"])
+    if any(hasattr(value, "detach") for value in values):
+        import torch
+        return torch.stack([torch.as_tensor(value) for value in values])
+    import numpy
+    return numpy.stack([numpy.asarray(value) for value in values])
+
+
+def collated(batch: Any) -> Any:
+    """A list of mappings, one for each sample as a data set has them, as one mapping; any other batch as it is."""
+    if not is_positional(batch) or not batch or not all(isinstance(sample, Mapping) for sample in batch):
+        return batch
+    names = list(batch[0])
+    for at, sample in enumerate(batch):
+        if set(sample) != set(names):
+            odd = ", ".join(map(str, sorted(set(sample) ^ set(names))))
+            raise _errors.DataError(f"samples 0 and {at} of the batch do not have the same arrays: {odd}", slug="bad-data",
+                                    exit_code=3)
+    return {name: _stacked(str(name), [sample[name] for sample in batch]) for name in names}
+
+
+def named(batch: Any, names: Sequence[str], renamed: Mapping[str, str],
+          padding: Mapping[str, float] | None = None) -> list[tuple[str, Any]]:
     """(name, array) of each input that the batch has. names: the inputs, in the order that a tuple has them. renamed:
-    inputs by the names of a mapping, where the two differ."""
+    inputs by the names of a mapping, where the two differ. padding: inputs whose samples may have lengths of their own."""
+    batch = collated(batch)
     if isinstance(batch, Mapping):
-        return [(renamed.get(str(name), str(name)), _on_host(value)) for name, value in batch.items()
-                if value is not None]
+        found = [(renamed.get(str(name), str(name)), _on_host(value)) for name, value in batch.items()
+                 if value is not None]
+        return [each for name, value in found for each in _ragged.arrays(name, value, padding or {})]
     values = list(batch) if is_positional(batch) else [batch]
     if len(values) > len(names):
         raise _errors.DataError(f"the batch has {len(values)} arrays, and the model {len(names)} inputs: "
@@ -43,8 +74,8 @@ def _concatenated(parts: Sequence[Any]) -> Any:
     return numpy.concatenate([numpy.asarray(part) for part in parts])
 
 
-def joined(batches: Sequence[list[tuple[str, Any]]]) -> list[tuple[str, Any]]:
-    """Several batches as one, one after the other."""
+def joined(batches: Sequence[list[tuple[str, Any]]], padding: Mapping[str, float] | None = None) -> list[tuple[str, Any]]:
+    """Several batches as one, one after the other. padding: of inputs that are padded, to the widest of all."""
     if not batches:
         raise _errors.DataError("there is no batch to evaluate", slug="bad-data", exit_code=3)
     if len(batches) == 1:
@@ -57,4 +88,6 @@ def joined(batches: Sequence[list[tuple[str, Any]]]) -> list[tuple[str, Any]]:
         if len(parts) != len(batches):
             raise _errors.DataError(f"`{name}` is in {len(parts)} of {len(batches)} batches", slug="bad-data",
                                     exit_code=3)
-    return [(name, _concatenated(parts)) for name, parts in columns.items()]
+    if any(name.endswith(_ragged.OFFSETS) for name in columns):
+        return _ragged.joined(columns)
+    return [(name, _concatenated(_ragged.widened(parts, (padding or {}).get(name)))) for name, parts in columns.items()]

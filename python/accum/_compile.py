@@ -38,7 +38,13 @@ class Artifact:
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        return tuple(each["name"] for each in self.manifest["inputs"][:-2])  # the last two are the runtime's
+        return tuple(each["name"] for each in self.manifest["inputs"][:-2]  # the last two are the runtime's
+                     if each["synthesize"] != "position")
+
+    @property
+    def padding(self) -> dict[str, float]:
+        """What stands after a sample's end, by the input; empty where the program has one length."""
+        return {each["name"]: each["padded"]["padding"] for each in self.manifest["inputs"] if "padded" in each}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +80,8 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
             words.append(flag)
         elif isinstance(value, Mapping):
             for key, each in value.items():
-                words += [flag, f"{key}={each}"]
+                several = isinstance(each, Sequence) and not isinstance(each, str)
+                words += [flag, f"{key}={','.join(map(str, each)) if several else each}"]
         elif isinstance(value, Sequence) and not isinstance(value, str):
             for each in value:
                 words += [flag, str(each)]
@@ -127,7 +134,8 @@ def _planned(words: list[str], options: Mapping[str, Any]) -> tuple[Plan, str]:
         page = pathlib.Path(folder) / "plan.html"
         found, text = _run(words, options, str(page))
         notices = [*found["notices"], *found["search"].get("notices", ())]
-        return from_search(found["search"], text, page.read_text() if page.exists() else "", notices), text
+        return from_search(found["search"], text, page.read_text() if page.exists() else "", notices,
+                           found.get("lengths", ())), text
 
 
 def check(path: PathLike, **options: Any) -> Verdict:

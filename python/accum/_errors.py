@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
+from ._words import in_python
+
 if TYPE_CHECKING:
     from ._plan import Plan
 
@@ -68,7 +70,8 @@ _OTHER_REFUSALS = {"lost-in-export", "no-loss", "no-metric", "ambiguous-loss", "
 
 
 def make(message: str, *, slug: str, node: str, notes: Sequence[str], exit_code: int) -> Error:
-    """The exception of the class that fits."""
+    """The exception of the class that fits. Notes are the command line's, and speak Python here."""
+    notes = [in_python(note) for note in notes]
     kind = Error if slug in _OTHER_REFUSALS else _BY_SLUG.get(slug) or _BY_CODE.get(exit_code, Error)
     return kind(message, slug=slug, node=node, notes=notes, exit_code=exit_code)
 

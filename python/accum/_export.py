@@ -10,8 +10,8 @@ import pathlib
 import warnings
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from . import _errors, _forms, _refusals
-from ._batch import is_positional
+from . import _errors, _forms, _lengths, _refusals
+from ._batch import collated, is_positional
 from ._outputs import loss_of, scalar, scores_of
 from ._substitutes import traceable
 
@@ -26,7 +26,7 @@ class Export:
     path: the ONNX file; larger weights lie beside it. input_names: its inputs, in the order of a batch that is a tuple.
     training: whether dropout lives. frozen: parameters that keep their values. lost: parameters that the file lacks,
     since the loss does not read them. notices: sentences about all that. renamed: the input's name by that of a batch's
-    array, where the two differ.
+    array, where the two differ. widths: of each dimension that stays open beside the samples, the example's size.
     """
 
     path: str
@@ -36,6 +36,7 @@ class Export:
     lost: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     renamed: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    widths: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def _usage(message: str, *notes: str) -> _errors.UsageError:
@@ -75,12 +76,14 @@ def _named_batch(module: Any, batch: Any, loss: Callable | None) -> dict[str, An
     return dict(zip(names, values))
 
 
-def _step(names: Sequence[str], taken: Sequence[str], loss: Callable | None, read: Callable,
+def _step(names: Sequence[str], taken: Sequence[str] | None, loss: Callable | None, read: Callable,
           computed: Callable | None) -> Callable:
-    """What happens to the arrays of a mapping: forward gets those that it takes, and the loss has the whole. computed: more
-    arguments, of the batch."""
+    """What happens to the arrays of a mapping: forward gets those that it takes, and the loss has the whole. taken: None where
+    forward takes the mapping. computed: more arguments, of the batch."""
     def step(call: Callable, *values: Any) -> Any:
         batch = dict(zip(names, values))
+        if taken is None:
+            return read(call(batch)) if loss is None else scalar(loss(call(dict(batch)), batch), "what the loss returns")
         if loss is None:
             return read(call(**batch, **(computed(batch) if computed else {})))
         return scalar(loss(call(**{name: batch[name] for name in taken}), batch), "what the loss returns")
@@ -152,13 +155,14 @@ def _refused(failed: Exception, notes: Sequence[str]) -> _errors.Error:
 
 @_refusals.shortened
 def _traced(torch: Any, module: Any, batch: dict[str, Any], refusals: list[_errors.Error],
-            notes: Sequence[str]) -> tuple[Any, list[str]]:
+            notes: Sequence[str], axes: Mapping[str, str]) -> tuple[Any, list[str]]:
     """The exporter's program, and what had to be done for it. Names stay with optimize=False; accumc folds shapes by
     itself. A cache is no output of a training step. refusals: those that the traces came to, which the exporter wraps."""
     def traced(**settings: Any) -> Any:
         with _configured(module, use_cache=False, **settings):
             return torch.onnx.export(module, args=(), kwargs=batch, dynamo=True, optimize=False, verbose=False,
-                                     dynamic_shapes={name: {0: "batch"} for name in batch})
+                                     dynamic_shapes={name: {0: "batch", **({1: axes[name]} if name in axes else {})}
+                                                     for name in batch})
 
     try:
         try:
@@ -192,11 +196,13 @@ def _module_in(torch: Any, model: Any) -> Any:
 
 
 def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, loss: Callable | None = None,
-           training: bool | None = None, _computed: Callable | None = None, _has_named_loss: bool = False) -> Export:
+           training: bool | None = None, _computed: Callable | None = None, _has_named_loss: bool = False,
+           _has_lengths: bool = False) -> Export:
     """Writes `module` as an ONNX file that accumc can train.
 
     example_batch: one batch as the loader gives it, axis 0 of every array the samples: a mapping of forward's arguments
-    (`labels` in it, as models of transformers want), a tuple, or one tensor. Values do not matter, shapes and types do;
+    (`labels` in it, as models of transformers want), a list of one mapping per sample, a tuple, or one tensor. A mapping
+    goes whole to a forward whose one argument it is. Values do not matter, shapes and types do;
     the number of samples stays open.
 
     loss: where the module does not return its loss: `loss(output, targets)` with the last array of a tuple, or
@@ -212,14 +218,15 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     torch = _torch()
     module = _module_in(torch, module)
     training = module.training if training is None else training
+    example_batch = collated(example_batch)
     named = _named_batch(module, example_batch, loss)
     arrays = list(named)
     names = _forms.input_names(module, arrays)
     batch = dict(zip(names, _traced_batch(torch, module, named).values()))
     is_mapping = isinstance(example_batch, Mapping)
     read = scores_of if _has_named_loss else loss_of
-    step = _step(arrays, _forms.names_taken(module, arrays), loss, read, _computed) if is_mapping else _step_by_position(
-        loss, read)
+    taken = None if is_mapping and _forms.takes_whole(module, arrays) else _forms.names_taken(module, arrays)
+    step = _step(arrays, taken, loss, read, _computed) if is_mapping else _step_by_position(loss, read)
     refusals: list[_errors.Error] = []
 
     def watched(call: Callable, *values: Any) -> Any:
@@ -231,10 +238,12 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
 
     hiding = _forms.hiding(module)
     with _forms.as_step(module, names, watched, training), traceable(module), _quietly():
-        program, notices = _traced(torch, module, batch, refusals, [hiding] if hiding else [])
+        axes = _lengths.padded_axes(module, batch) if _has_lengths else {}
+        program, notices = _traced(torch, module, batch, refusals, [hiding] if hiding else [], axes)
     renamed = {array: name for array, name in zip(arrays, names) if array != name}
     notices += [f"the input `{array}` is called `{name}` in the file" for array, name in renamed.items()]
-    return _write(program, module, pathlib.Path(path), names, training, notices, renamed)
+    made = _write(program, module, pathlib.Path(path), names, training, notices, renamed)
+    return dataclasses.replace(made, widths=_lengths.widest(batch, axes))
 
 
 def _lost(module: Any, held: set[str]) -> tuple[str, ...]:

@@ -67,6 +67,17 @@ def names_taken(module: Any, names: Sequence[str]) -> list[str]:
     return [name for name in names if name in known]
 
 
+def takes_whole(module: Any, names: Sequence[str]) -> bool:
+    """Whether forward's one argument is the mapping itself, `forward(batch)`: it has none of the names of what is in it."""
+    try:
+        arguments = [each for each in inspect.signature(module.forward).parameters.values()]
+    except (TypeError, ValueError):
+        return False
+    if any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) or each.name in names for each in arguments):
+        return False
+    return sum(each.default is each.empty for each in arguments) == 1 and arguments[0].default is inspect.Parameter.empty
+
+
 def input_names(module: Any, names: Sequence[str]) -> list[str]:
     """What the inputs of these names are called in the file: an identifier each, that no parameter and no buffer has."""
     taken = {name for name, _ in module.named_parameters(remove_duplicate=False)}

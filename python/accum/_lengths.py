@@ -45,6 +45,27 @@ def widest(batch: Mapping[str, Any], axes: Mapping[str, str]) -> dict[str, int]:
     return found
 
 
+_SCANNED = 200_000  # samples; of more the model's own limit is the longest
+
+
+def of_datasets(model: Any, *datasets: Any) -> list[int]:
+    """How many `input_ids` the samples of data sets have; nothing where that is not known, or the same for all."""
+    found: list[int] = []
+    for dataset in datasets:
+        if dataset is None:
+            continue
+        try:
+            count = len(dataset)
+            first = dataset[0]["input_ids"]
+            found += [len(first)] + [len(dataset[at]["input_ids"]) for at in range(1, min(count, _SCANNED))]
+        except (TypeError, KeyError, IndexError, AttributeError):
+            return []
+        limit = getattr(getattr(model, "config", None), "max_position_embeddings", None)
+        if count > _SCANNED and limit:
+            found.append(int(limit))
+    return found if len(set(found)) > 1 else []
+
+
 def _sizes(lengths: Sequence[int]) -> list[int]:
     _options.require_whole(1, **{f"lengths[{i}]": size for i, size in enumerate(lengths)})
     if not lengths:

@@ -37,14 +37,23 @@ class Candidate:
     note: str = ""
 
 
-@dataclasses.dataclass(frozen=True)
+def _size(bytes: int) -> str:
+    value, unit = bytes / 1024, "KiB"
+    for larger in ("MiB", "GiB", "TiB"):
+        if value >= 1024:
+            value, unit = value / 1024, larger
+    return f"{value:.{2 if unit in ('GiB', 'TiB') else 1}f} {unit}"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Plan:
     """How an optimizer step is cut, and what it takes of a device. Bytes and seconds; print it for the table.
 
     micro_batch, steps, last: samples of a micro-step, how many there are, and samples of the last; None where nothing
     fits. budget_bytes: what a plan may count; total_bytes: what the process takes. peak: the moment at which scratch
     is fullest, and what is held then. candidates: every size that was compared. report: a page that draws it all.
-    notices: what was decided about the model, a sentence each.
+    notices: what was decided about the model, a sentence each. lengths: of a program of several, each one's sizes,
+    micro-batch, predicted seconds of a micro-step, and bytes; micro_batch is then that of the largest.
     """
 
     batch: int
@@ -63,6 +72,7 @@ class Plan:
     memory: tuple[MemoryLine, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     notices: tuple[str, ...] = ()
+    lengths: tuple[dict[str, Any], ...] = ()
     peak: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
     text: str = dataclasses.field(default="", repr=False)
     report: str = dataclasses.field(default="", repr=False)
@@ -79,6 +89,15 @@ class Plan:
     def __str__(self) -> str:
         return self.text.rstrip("\n")
 
+    def __repr__(self) -> str:
+        """How the step is cut, what it takes, and why; `print` has the whole table."""
+        if self.micro_batch is None:
+            return f"plan     none: no micro-batch of a batch of {self.batch} fits into {_size(self.budget_bytes)}"
+        lines = [line for line in self.text.splitlines() if line.startswith("plan ")][:1] or [
+            f"plan     micro-batch {self.micro_batch} x {self.steps}"]
+        lines.append(f"memory   {_size(self.total_bytes or 0)} of {_size(self.budget_bytes)} per device")
+        return "\n".join([*lines, *([f"why      {self.why}"] if self.why else [])])
+
     def _repr_html_(self) -> str:
         if not self.report:
             return f"<pre>{html.escape(str(self))}</pre>"
@@ -90,8 +109,9 @@ def _fields(kind: type, values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in names}
 
 
-def from_search(search: dict[str, Any], text: str = "", report: str = "", notices: Sequence[str] = ()) -> Plan:
-    """Of the object `search` that --json prints (docs/json.md)."""
+def from_search(search: dict[str, Any], text: str = "", report: str = "", notices: Sequence[str] = (),
+                lengths: Sequence[dict[str, Any]] = ()) -> Plan:
+    """Of the objects `search` and `lengths` that --json prints (docs/json.md)."""
     chosen = _fields(Plan, search.get("plan", {}))
     chosen["recompute"] = tuple(chosen.get("recompute", ()))
     candidates: Sequence[dict] = search.get("candidates", ())
@@ -100,4 +120,4 @@ def from_search(search: dict[str, Any], text: str = "", report: str = "", notice
                 memory=tuple(MemoryLine(**_fields(MemoryLine, line)) for line in search.get("memory", ())),
                 candidates=tuple(Candidate(**_fields(Candidate, each)) for each in candidates),
                 peak=search.get("peak", {}), text=text, report=report, json=search,
-                notices=tuple(notices), **chosen)
+                notices=tuple(notices), lengths=tuple(lengths), **chosen)

@@ -14,6 +14,7 @@ from ._batch import joined, named
 from ._compile import Artifact
 from ._forms import unwrapped
 from ._plan import Plan
+from ._words import in_python
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,6 +134,7 @@ class Runner:
         is_there = pathlib.Path(self.artifact.path, "manifest.json").exists()
         self._names = self.artifact.input_names if is_there else ()
         self._renamed: Mapping[str, str] = {}
+        self._padding = self.artifact.padding if is_there else {}
         self.rank, self.ranks = (0, 1) if devices == 1 else _ranks.join(launcher)
         self._session = _accum.Session(self.artifact.path, threads=threads, skip_nan=on_nan == "skip",
                                        random_seed=random_params, awaits_weights=init is not None,
@@ -151,6 +153,9 @@ class Runner:
         self._session.set_schedule(*_options.schedule_of(given))
         if init is not None:
             self._session.init_weights(os.fspath(init), names=init_names, partial=init_partial)
+
+    def _named(self, batch: Any) -> list[tuple[str, Any]]:
+        return named(batch, self._names, self._renamed, self._padding)
 
     def _set_number(self, name: str, value: float | None) -> None:
         numbers = {**self._numbers, name: value if value is None else _options.number(name, value)}
@@ -178,17 +183,18 @@ class Runner:
     @property
     def notices(self) -> list[str]:
         """What was decided for the user so far, a sentence each."""
-        return self._session.notices()
+        return [in_python(notice) for notice in self._session.notices()]
 
     def step(self, batch: Any) -> Metrics:
         """One optimizer step over the samples of `batch`, at least one, however many: micro-steps follow from their
         number, and the loss is normalised by what they hold.
 
-        batch: a mapping of the model's inputs, a tuple in their order, or one array; axis 0 is the samples. Arrays are
+        batch: a mapping of the model's inputs, a list of one such mapping per sample, a tuple in their order, or one array;
+        axis 0 is the samples. Arrays are
         NumPy's, tensors, or anything that speaks DLPack or the buffer protocol; dense ones on the host are not copied.
         Raises DataError for what the model does not read, and RunError where the step fails; then nothing has changed.
         """
-        self._latest = _metrics(self._session.step(named(batch, self._names, self._renamed), self.seed))
+        self._latest = _metrics(self._session.step(self._named(batch), self.seed))
         if self._planned > self._latest.samples and self.rank == 0:
             warnings.warn(f"a step has the samples of one call: this one had {self._latest.samples}, and the plan is for "
                           f"{self._planned}; a loader with batch_size={self._planned} passes whole batches", stacklevel=2)
@@ -200,7 +206,7 @@ class Runner:
         of the calls since the latest `update`. Each call's loss is normalised by its own samples, as backward() of a
         loop would have it; dropout is that of one step over the samples of all calls. `read(name, "gradient")` and
         `write` show and change what there is."""
-        return _metrics(self._session.accumulate(named(batch, self._names, self._renamed), self.seed))
+        return _metrics(self._session.accumulate(self._named(batch), self.seed))
 
     def update(self) -> Metrics:
         """The second half: clips and updates with what was accumulated. The loss is that of the latest `accumulate`,
@@ -214,7 +220,7 @@ class Runner:
         is_one = isinstance(batches, Mapping) or hasattr(batches, "__array__") or (
             isinstance(batches, tuple) and bool(batches) and hasattr(batches[0], "shape"))
         each: Iterable[Any] = [batches] if is_one else batches
-        return Evaluation(*self._session.evaluate(joined([named(batch, self._names, self._renamed) for batch in each])))
+        return Evaluation(*self._session.evaluate(joined([self._named(batch) for batch in each], self._padding)))
 
     def progress(self, batches: Iterable[Any], **options: Any) -> Iterator[Any]:
         """The batches, one after the other, with a bar of tqdm in a terminal or a notebook that shows the loss and the
@@ -261,6 +267,10 @@ class Runner:
         """Of the last step, before clipping and update, under the names of `state_dict`."""
         return self._tensors("gradient")
 
+    def _save_state(self, path: str) -> None:
+        """What `state_dict` gives, in a file."""
+        self._session.save_tensors("parameter", "framework", path, in_parts=False)
+
     def _tensors(self, kind: str) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="accum-state-") as folder:
             path = os.path.join(folder, "state.safetensors")
@@ -276,10 +286,13 @@ class Runner:
         though the loss reads it, or a weight has no place. Buffers, frozen parameters, and those that the loss does not
         read keep their values.
         """
+        self._load(module, self.state_dict(), strict)
+
+    def _load(self, module: Any, arrays: Mapping[str, Any], strict: bool = True) -> None:
         import torch
 
         module = unwrapped(module)
-        taken = {name: torch.from_numpy(array.copy()) for name, array in self.state_dict().items()}
+        taken = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
         missing, surplus = self._unmatched(module, taken)
         if strict and (missing or surplus):
             what = [f"no value for {', '.join(missing)}"] if missing else []

@@ -10,8 +10,8 @@ import tempfile
 import weakref
 from typing import Any, Callable, Mapping, Sequence
 
-from . import _errors, _options, _ranks
-from ._batch import is_positional
+from . import _errors, _lengths, _options, _ragged, _ranks
+from ._batch import collated, is_positional
 from ._compile import Artifact, compile, require_options
 from ._export import Export, export
 from ._runner import Runner
@@ -33,6 +33,10 @@ class Trainer(Runner):
     (see `export`, as for loss and training). batch: samples of an optimizer step, for which the plan is made; of an
     artifact it is known.
 
+    lengths: sizes such as [32, 64, 128] to which texts are padded, or "auto": one program computes each sample at the smallest
+    that holds it, and a batch may be padded to any length up to the largest, or be a list of samples of their own lengths.
+    length_sample: lengths of some samples, for "auto". Of an ONNX file: dim={"sequence": [32, 64, 128]}.
+
     memory="8GiB" per device, optimizer, precision, micro_batch and the other options of accumc with `_` for `-`; lr,
     clip_norm, schedule and the others as for `Runner`. folder: where the ONNX file and the artifact are kept; without
     it they are gone with the Trainer.
@@ -45,7 +49,8 @@ class Trainer(Runner):
 
     def __init__(self, model: Any, example_batch: Any = None, *, batch: int | None = None,
                  folder: str | os.PathLike[str] | None = None, loss: Callable | str | None = None,
-                 training: bool | None = None, devices: int | None = None, launcher: str | None = None,
+                 training: bool | None = None, lengths: Sequence[int] | str | None = None,
+                 length_sample: Sequence[int] | None = None, devices: int | None = None, launcher: str | None = None,
                  _computed: Callable | None = None, **options: Any):
         compiled = self._required(model, batch, loss, {**options, "devices": devices, "launcher": launcher})
         options = {name: value for name, value in options.items() if name not in compiled}
@@ -59,7 +64,8 @@ class Trainer(Runner):
             compiled["devices"] = devices or ranks
 
         def prepared() -> tuple[Any, ...]:
-            return self._prepared(model, example_batch, batch, loss, training, compiled), self.export, self._order
+            made = self._prepared(model, example_batch, batch, loss, training, compiled, lengths, length_sample)
+            return made, self.export, self._order
 
         artifact, self.export, self._order = _ranks.from_first(rank, ranks, prepared)
         super().__init__(artifact, devices=devices, launcher=launcher, **options)
@@ -90,9 +96,10 @@ class Trainer(Runner):
         return isinstance(model, Artifact) or (_is_file(model) and pathlib.Path(model).suffix == ".accum")
 
     def _prepared(self, model: Any, example_batch: Any, batch: int | None, loss: Any, training: bool | None,
-                  compiled: Mapping[str, Any]) -> Artifact:
+                  compiled: Mapping[str, Any], lengths: Any, length_sample: Sequence[int] | None) -> Artifact:
         if self._is_compiled(model):
-            given = [name for name, value in (("batch", batch), ("loss", loss)) if value is not None] + list(compiled)
+            given = [name for name, value in (("batch", batch), ("loss", loss), ("lengths", lengths))
+                     if value is not None] + list(compiled)
             if given:
                 raise _errors.UsageError(f"an artifact is compiled already: leave {', '.join(given)} out", slug="usage",
                                          exit_code=2)
@@ -100,14 +107,21 @@ class Trainer(Runner):
         if batch is None:
             raise _errors.UsageError("batch=N is missing: the samples of an optimizer step", slug="usage", exit_code=2)
         self._folder.mkdir(parents=True, exist_ok=True)
+        if _is_file(model) and lengths is not None:
+            raise _options.usage("lengths is of a module: of a file dim={\"sequence\": [32, 64, 128]} names the dimension")
         if _is_file(model):
             return self._compiled(model, batch=batch, loss=loss, **compiled)
         if example_batch is None:
             raise _errors.UsageError("example_batch is missing: a module is exported by what it computes of one batch",
                                      slug="usage", exit_code=2)
+        example_batch = _ragged.example(collated(example_batch))
         of_module = loss if callable(loss) else None
         self.export = export(model, example_batch, self._folder / "model.onnx", loss=of_module, training=training,
-                             _computed=self._computed, _has_named_loss=isinstance(loss, str) and loss != "auto")
+                             _computed=self._computed, _has_named_loss=isinstance(loss, str) and loss != "auto",
+                             _has_lengths=lengths is not None)
+        if lengths is not None:
+            sizes = _lengths.compiler_options(lengths, length_sample, self.export.widths, self._folder)
+            compiled = {**compiled, **sizes, "dim": {**(compiled.get("dim") or {}), **sizes["dim"]}}
         self._order = self.export.input_names if not isinstance(example_batch, Mapping) or is_positional(
             example_batch) else ()
         return self._compiled(self.export.path, batch=batch, loss=None if of_module else loss, **compiled)

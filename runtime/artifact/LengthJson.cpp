@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the manifest says of several lengths, as JSON.
 #include "runtime/artifact/LengthJson.h"
+#include "runtime/artifact/JsonFields.h"
 #include <algorithm>
 #include <stdexcept>
 
@@ -16,7 +17,11 @@ Json lengthsJson(const Manifest &manifest) {
 }
 
 Json paddedJson(const PaddedAxis &padded) {
-  return {{"axis", padded.axis}, {"dim", padded.dim}, {"padding", padded.padding}, {"mask", padded.isMask}, {"ones", padded.isOnes}};
+  return {{"axis", padded.axis},
+          {"dim", padded.dim},
+          {"padding", padded.padding},
+          {"mask", padded.isMask},
+          {"ones", padded.isOnes}};
 }
 
 void readLengths(const Json &json, Manifest &manifest) {
@@ -24,7 +29,7 @@ void readLengths(const Json &json, Manifest &manifest) {
   for (const Json &entry : json.at("list")) {
     LengthSpec length;
     length.sizes = entry.at("sizes").get<std::vector<int64_t>>();
-    length.m = entry.at("m").get<int64_t>();
+    length.m = readInteger<int64_t>(entry, "m");
     length.seconds = entry.at("seconds").get<double>();
     if (length.m < 1 || length.sizes.size() != manifest.lengthDims.size() ||
         std::ranges::any_of(length.sizes, [](int64_t size) { return size < 1; }))
@@ -34,8 +39,8 @@ void readLengths(const Json &json, Manifest &manifest) {
 }
 
 PaddedAxis paddedFrom(const Json &entry) {
-  return {entry.at("axis").get<int64_t>(), entry.at("dim").get<int64_t>(), entry.at("padding").get<double>(),
-          entry.at("mask").get<bool>(), entry.at("ones").get<bool>()};
+  return {readInteger<int64_t>(entry, "axis"), readInteger<int64_t>(entry, "dim"),
+          entry.at("padding").get<double>(), entry.at("mask").get<bool>(), entry.at("ones").get<bool>()};
 }
 
 std::optional<std::string> findLengthContradiction(const Manifest &manifest) {

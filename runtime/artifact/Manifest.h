@@ -201,7 +201,7 @@ struct Manifest {
   std::vector<std::string> cpuFeatures;    ///< needed by kernels.so; names as LLVM or /proc/cpuinfo has them
   std::vector<std::string> argv;           ///< the compile command
   std::string model, modelHash, modelPath; ///< modelPath: absolute, when it was compiled; empty: not known
-  int64_t batch = 0, devices = 1, m = 0; ///< m: of the largest length
+  int64_t batch = 0, devices = 1, m = 0;   ///< m: of the largest length
   bool wholeBatch = false;       ///< samples are related: every step computes exactly `batch` of them at once
   std::string precision = "f32"; ///< what was asked for: "f32", "tf32", "bf16", "f64"
   std::string optimizer;         ///< a row of Optimizers.cpp
@@ -209,8 +209,8 @@ struct Manifest {
       inputs; ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
   std::vector<std::string> lengthDims; ///< names of the dimensions that have several sizes
   std::vector<LengthSpec> lengths;     ///< ascending; empty: one length, and `m` says all
-  std::vector<PhaseSpec> phases; ///< in the order in which they run; of a step, then of an evaluation
-  std::string labels;            ///< label convention, informative; empty: none
+  std::vector<PhaseSpec> phases;       ///< in the order in which they run; of a step, then of an evaluation
+  std::string labels;                  ///< label convention, informative; empty: none
   std::vector<ParameterSpec> params;
   std::vector<std::string> stateLacks; ///< names of the framework's state that no parameter here has
   uint64_t stateBytes = 0;             ///< on a rank

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // manifest.json to Manifest and back. Reading is strict about types and silent about unknown keys.
-#include "runtime/artifact/Manifest.h"
+#include "runtime/artifact/JsonFields.h"
 #include "runtime/artifact/LengthJson.h"
+#include "runtime/artifact/Manifest.h"
 #include "runtime/artifact/ManifestCheck.h"
 #include "runtime/artifact/ManifestDocument.h"
 #include "runtime/artifact/PhaseJson.h"
 #include "runtime/system/Hash.h"
-#include <utility>
 
 namespace accum::runtime {
 
@@ -22,13 +22,13 @@ constexpr const char *kSynthesize[] = {nullptr, "ones", "zeros", "iota", "positi
 Json write(const InputSpec &input) {
   const char *rule = kSynthesize[static_cast<int>(input.synthesize)];
   Json entry = {{"name", input.name},
-          {"dtype", nameOf(input.dtype)},
-          {"shape", input.shape},
-          {"batch_dim", orNull(input.batchDim)},
-          {"outer", input.outer},
-          {"bound", orNull(input.bound)},
-          {"ignore_index", orNull(input.ignoreIndex)},
-          {"synthesize", rule ? Json(rule) : Json()}};
+                {"dtype", nameOf(input.dtype)},
+                {"shape", input.shape},
+                {"batch_dim", orNull(input.batchDim)},
+                {"outer", input.outer},
+                {"bound", orNull(input.bound)},
+                {"ignore_index", orNull(input.ignoreIndex)},
+                {"synthesize", rule ? Json(rule) : Json()}};
   if (input.padded)
     entry["padded"] = paddedJson(*input.padded);
   return entry;
@@ -125,13 +125,6 @@ DType readDType(const Json &entry) {
   return *dtype;
 }
 
-template <typename T> std::optional<T> readOptional(const Json &entry, const char *key) {
-  auto found = entry.find(key);
-  if (found == entry.end() || found->is_null())
-    return std::nullopt;
-  return found->get<T>();
-}
-
 Synthesize readSynthesize(const Json &entry) {
   auto name = readOptional<std::string>(entry, "synthesize");
   if (!name)
@@ -140,28 +133,6 @@ Synthesize readSynthesize(const Json &entry) {
     if (*name == kSynthesize[rule])
       return static_cast<Synthesize>(rule);
   throw std::invalid_argument("unknown synthesize rule `" + *name + "`");
-}
-
-/// nlohmann would cut fractions off and wrap what is too large.
-template <typename T> T asInteger(const Json &value, const char *key) {
-  bool fits = value.is_number_unsigned()
-                  ? std::in_range<T>(value.get<uint64_t>())
-                  : value.is_number_integer() && std::in_range<T>(value.get<int64_t>());
-  if (!fits)
-    throw std::invalid_argument("`" + std::string(key) + "` is not an integer of " +
-                                std::to_string(8 * sizeof(T)) + " bits");
-  return value.get<T>();
-}
-
-template <typename T> T readInteger(const Json &entry, const char *key) {
-  return asInteger<T>(entry.at(key), key);
-}
-
-std::optional<int64_t> readOptionalInteger(const Json &entry, const char *key) {
-  auto found = entry.find(key);
-  if (found == entry.end() || found->is_null())
-    return std::nullopt;
-  return asInteger<int64_t>(*found, key);
 }
 
 std::vector<int64_t> readShape(const Json &entry) {
@@ -180,13 +151,6 @@ std::array<uint32_t, 3> readExtents(const Json &entry, const char *key) {
     throw std::invalid_argument("`" + std::string(key) + "` is not a list of three");
   return {asInteger<uint32_t>(list[0], key), asInteger<uint32_t>(list[1], key),
           asInteger<uint32_t>(list[2], key)};
-}
-
-uint64_t readBytes(const Json &entry, const char *key) {
-  const Json &value = entry.at(key);
-  if (!value.is_number_unsigned())
-    throw std::invalid_argument("`" + std::string(key) + "` is not a number of bytes");
-  return value.get<uint64_t>();
 }
 
 InputSpec readInput(const Json &entry) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row says what a loop reads; what runs once has none of that.
 #include "runtime/artifact/PhaseJson.h"
+#include "runtime/artifact/JsonFields.h"
 #include <stdexcept>
 
 namespace accum::runtime {
@@ -34,7 +35,7 @@ PhaseSpec phaseFrom(const Json &entry) {
     return phase;
   phase.addsGradients = entry.at("gradients").get<bool>();
   phase.inputs = entry.at("inputs").get<std::vector<std::string>>();
-  phase.length = entry.value("length", 0u);
+  phase.length = entry.contains("length") ? readInteger<uint32_t>(entry, "length") : 0;
   return phase;
 }
 

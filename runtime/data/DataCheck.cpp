@@ -123,7 +123,8 @@ Status checkNarrowed(const InputSpec &spec, const Array &array) {
 Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array) {
   std::vector<int64_t> rest = sampleShape(spec);
   std::vector<int64_t> tail(array.shape.begin() + !array.shape.empty(), array.shape.end());
-  if (const auto &padded = spec.padded; padded && tail.size() == rest.size() && tail[size_t(padded->axis) - 1] > 0)
+  if (const auto &padded = spec.padded;
+      padded && tail.size() == rest.size() && tail[size_t(padded->axis) - 1] > 0)
     rest[size_t(padded->axis) - 1] = tail[size_t(padded->axis) - 1]; // of any length
   if (!array.shape.empty() && tail == rest)
     return array.shape[0];
@@ -137,7 +138,8 @@ Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array) {
   std::string expected = "[samples";
   rest = sampleShape(spec);
   for (size_t d = 0; d < rest.size(); ++d)
-    expected += (spec.padded && spec.padded->axis == int64_t(d) + 1 ? ", up to " : ", ") + std::to_string(rest[d]);
+    expected +=
+        (spec.padded && spec.padded->axis == int64_t(d) + 1 ? ", up to " : ", ") + std::to_string(rest[d]);
   return badData(array.path + ": array `" + array.name + "` has shape " + formatShape(array.shape) +
                  ", expected " + expected + "]");
 }

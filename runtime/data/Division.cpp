@@ -61,7 +61,8 @@ Division::Division(const std::vector<uint8_t> &needs, const std::vector<LengthSp
     : samples(int64_t(needs.size())) {
   std::vector<int64_t> sorted(needs.size()), counts(lengths.size()), capacity;
   std::iota(sorted.begin(), sorted.end(), int64_t(0));
-  std::ranges::sort(sorted, {}, [&](int64_t position) { return std::pair(needs[size_t(position)], position); });
+  std::ranges::sort(sorted, {},
+                    [&](int64_t position) { return std::pair(needs[size_t(position)], position); });
   for (uint8_t need : needs)
     ++counts[need];
   auto rowsOf = [&](const LengthSpec &length) { return rows > 0 ? std::min(rows, length.m) : length.m; };

@@ -31,9 +31,9 @@ struct Division {
   int64_t positionOf(int64_t place) const { return order.empty() ? place : order[size_t(place)]; }
 };
 
-/// Of each length how many samples are computed at it, where `counts` need it: what is left over of each one's
-/// full rounds of micro-steps stays or moves up, whichever takes less predicted time in all. `capacity`:
-/// samples of a round, of all ranks.
+/// Of each length how many samples are computed at it, where `counts` need it: what is left over of each
+/// one's full rounds of micro-steps stays or moves up, whichever takes less predicted time in all.
+/// `capacity`: samples of a round, of all ranks.
 std::vector<int64_t> moveUp(const std::vector<int64_t> &counts, const std::vector<int64_t> &capacity,
                             const std::vector<LengthSpec> &lengths);
 

@@ -32,8 +32,8 @@ public:
   std::vector<uint8_t> needsOf(const Window &of) const;
   /// The window behind it, of which a share is read ahead where it lies in files.
   void prepare(const Window &next, const Share &share);
-  /// Writes the rows of a micro-step of a share of the window, one of the division's, to `block`, laid out like the buffers of
-  /// `staging`. Returns where they end. Allocates nothing.
+  /// Writes the rows of a micro-step of a share of the window, one of the division's, to `block`, laid out
+  /// like the buffers of `staging`. Returns where they end. Allocates nothing.
   uint64_t fill(const Staging &staging, const Division &division, const Share &share, MicroStep at,
                 uint8_t *block);
   /// The first failure to read a row, if there was one.

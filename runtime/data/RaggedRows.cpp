@@ -146,29 +146,30 @@ Status Dataset::noteNeeds(const Column &column, std::vector<int64_t> &needed) co
     auto sample = size_t(column.starts[shard]);
     RowPlace place = placeOfRow(column, shard, sample);
     int64_t begin = 0, elements = before * behind * place.length;
-    Status status = forEachPiece(array, [&, before = before, behind = behind](int64_t flat, int64_t piece,
-                                                                              const uint8_t *values) {
-      for (int64_t i = 0; i < piece; ++i) {
-        while (flat + i >= begin + elements) {
-          begin += elements;
-          place = placeOfRow(column, shard, ++sample);
-          elements = before * behind * place.length;
-        }
-        int64_t at = (flat + i - begin) / behind % place.length;
-        if (asDouble(values, array.dtype, i) == padding)
-          continue;
-        ends[sample] = std::max(ends[sample], at + 1);
-        ++held[sample];
-      }
-      return true;
-    });
+    Status status = forEachPiece(
+        array, [&, before = before, behind = behind](int64_t flat, int64_t piece, const uint8_t *values) {
+          for (int64_t i = 0; i < piece; ++i) {
+            while (flat + i >= begin + elements) {
+              begin += elements;
+              place = placeOfRow(column, shard, ++sample);
+              elements = before * behind * place.length;
+            }
+            int64_t at = (flat + i - begin) / behind % place.length;
+            if (asDouble(values, array.dtype, i) == padding)
+              continue;
+            ends[sample] = std::max(ends[sample], at + 1);
+            ++held[sample];
+          }
+          return true;
+        });
     if (!status)
       return status;
   }
   for (size_t sample = 0; sample < needed.size(); ++sample) {
     if (column.spec->padded->isOnes && held[sample] != ends[sample] * before * behind)
       return hasHole(column, sample);
-    if (column.spec->padded->isOnes && held[sample] == 0) // a query that sees nothing looks at all places alike
+    if (column.spec->padded->isOnes &&
+        held[sample] == 0) // a query that sees nothing looks at all places alike
       ends[sample] = column.spec->shape[size_t(column.spec->padded->axis)];
     needed[sample] = std::max(needed[sample], ends[sample]);
   }
@@ -210,9 +211,10 @@ Status Dataset::findNeeds(const Manifest &manifest) {
       while (needs[sample] + size_t(1) < lengths.size() && own > lengths[needs[sample]].sizes[dim])
         ++needs[sample];
       if (int64_t most = lengths[needs[sample]].sizes[dim]; own > most)
-        return badData("sample " + std::to_string(sample) + (leader ? " of `" + leader->spec->name + "`" : "") +
-                       " is " + std::to_string(own) + " long, the largest size of `" +
-                       manifest.lengthDims[dim] + "` is " + std::to_string(most));
+        return badData("sample " + std::to_string(sample) +
+                       (leader ? " of `" + leader->spec->name + "`" : "") + " is " + std::to_string(own) +
+                       " long, the largest size of `" + manifest.lengthDims[dim] + "` is " +
+                       std::to_string(most));
     }
   }
   return {};
@@ -227,7 +229,7 @@ void Dataset::copyPadded(size_t input, uint64_t sample, uint8_t *staging, int64_
   auto [before, behind] = aroundAxis(spec);
   int64_t size = spec.shape[size_t(spec.padded->axis)], own = lengthOf(spec.padded->dim, first + sample);
   bool isMade = column.shards.empty();
-  DType from = !isMade ? column.shards.front().dtype
+  DType from = !isMade                                   ? column.shards.front().dtype
                : column.role != TokenWindows::Role::None ? ACCUM_I64
                                                          : spec.dtype;
   int64_t largest = column.spec->shape[size_t(spec.padded->axis)], held = isMade ? largest : own;

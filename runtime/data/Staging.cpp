@@ -35,7 +35,8 @@ void Staging::place(const Manifest &manifest, size_t length, uint8_t *base) {
   auto reads = [&](size_t phase, size_t input) {
     const InputSpec &spec = manifest.inputs[input];
     const PhaseSpec &loop = manifest.phases[phase];
-    return loop.isLoop && loop.length == length && (spec.isRuntimeMade || std::ranges::count(loop.inputs, spec.name) > 0);
+    return loop.isLoop && loop.length == length &&
+           (spec.isRuntimeMade || std::ranges::count(loop.inputs, spec.name) > 0);
   };
   offsets.assign(inputs, 0);
   ends.assign(phases, 0);

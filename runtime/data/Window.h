@@ -18,8 +18,9 @@ struct Share {
   int64_t rows;   ///< samples of a micro-step: m, or fewer to check that the cut does not matter
   uint32_t steps; ///< K = ceil(largest block / rows)
   static constexpr uint32_t kNone = UINT32_MAX;
-  std::optional<uint32_t> only = {}; ///< this one comes last, and the others have no real sample; kNone: none has
-  bool reversed = false;             ///< the last samples in the first micro-step
+  std::optional<uint32_t> only =
+      {};                ///< this one comes last, and the others have no real sample; kNone: none has
+  bool reversed = false; ///< the last samples in the first micro-step
 
   Share(int64_t samples, int64_t m, int ranks, int rank, int64_t rows = 0);
   /// Of a window that is what the ranks have, one behind the other: so many each, at least one.

@@ -335,10 +335,10 @@ int accum_init_weights(accum_session *session, const accum_init_options *options
 }
 
 int accum_set_cut(accum_session *session, const accum_cut *cut) {
-  accum_cut known = {sizeof known, 0, 0, 0, -1};
+  accum_cut known = {sizeof known, 0, 0, 0, -1, 0};
   if (cut)
     std::memcpy(&known, cut, std::min<size_t>(cut->size, sizeof known));
-  return report(session->session->setCut({known.rows, known.samples, known.only, known.reversed != 0}));
+  return report(session->session->setCut({known.rows, known.samples, known.only, known.reversed != 0, known.longest != 0}));
 }
 
 int accum_fill_memory(accum_session *session, uint8_t byte) {

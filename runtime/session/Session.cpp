@@ -59,8 +59,9 @@ void Session::forgetWeights() {
 
 Status Session::prepare(const accum_open_options &options) {
   if (ownSamples && !artifact.manifest.lengths.empty() && collectives->ranks() > 1)
-    return usage("local_batches: a program of several lengths deals samples out by their length, and needs all "
-                 "of a step's samples on each rank");
+    return usage(
+        "local_batches: a program of several lengths deals samples out by their length, and needs all "
+        "of a step's samples on each rank");
   if (options.random_params || options.awaits_weights)
     forgetWeights();
   // The weights are read when there is memory for them, which the system clears meanwhile.
@@ -110,8 +111,8 @@ Status Session::placeMemory(const accum_open_options &options) {
     stagings[length].place(manifest, length, state + programBytes());
   takeNotices();
   fillInputs = [this](MicroStep at, uint8_t *block) {
-    return feeding->fill(stagings[artifact.manifest.phases[at.phase].length], *division, shareIn(at.phase), at,
-                         block);
+    return feeding->fill(stagings[artifact.manifest.phases[at.phase].length], *division, shareIn(at.phase),
+                         at, block);
   };
   return startParameters(options);
 }
@@ -174,7 +175,9 @@ Status Session::setCut(const StepCut &value) {
   if (value.rows < 0 || value.rows > manifest.m)
     return usage(std::to_string(value.rows) + " samples do not fit into a micro-step of " +
                  std::to_string(manifest.m));
-  if (manifest.wholeBatch && (value.rows % manifest.m != 0 || value.samples % manifest.batch != 0))
+  // In micro-batches the program may be cut finer, of all samples.
+  bool isCut = manifest.m == manifest.batch && value.rows % manifest.m != 0;
+  if (manifest.wholeBatch && (isCut || value.samples % manifest.batch != 0))
     return usage("a batch whose samples are related to each other is not cut");
   cut = value;
   return {};

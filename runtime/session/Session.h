@@ -22,6 +22,7 @@ namespace accum::runtime {
 struct StepCut {
   int64_t rows = 0, samples = 0, only = -1;
   bool reversed = false;
+  bool longest = false; ///< every sample at the largest size
 };
 
 /// Trained parameters on their way into a file.
@@ -206,7 +207,7 @@ private:
   uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
   StateMemory memory;
   std::unique_ptr<CheckpointWriter> checkpoints; ///< reads `memory`
-  std::vector<Staging> stagings; ///< by length
+  std::vector<Staging> stagings;                 ///< by length
   Device::FillInputs fillInputs;
   std::optional<Feed> feed, evaluation, given; ///< given: for one step
   Feed *feeding = nullptr;                     ///< the one of them that rows are read from
@@ -225,11 +226,11 @@ private:
   int64_t plannedMicroSteps = 1;
 
   StepCut cut;
-  std::optional<Division> division;    ///< of the window of the step
-  std::vector<uint32_t> noMicroSteps;  ///< 0 for each length
+  std::optional<Division> division;     ///< of the window of the step
+  std::vector<uint32_t> noMicroSteps;   ///< 0 for each length
   std::optional<Share> evaluationShare; ///< of samples that were given, all at once
-  bool ownSamples = false;                     ///< what a rank is given are its own alone
-  bool hasBegun = false;                       ///< a step, behind which all ranks have agreed on the run
+  bool ownSamples = false;              ///< what a rank is given are its own alone
+  bool hasBegun = false;                ///< a step, behind which all ranks have agreed on the run
 
   std::vector<BatchChange> batches; ///< the artifact's, unless others are set
   std::optional<Epochs> windows;    ///< of the bound data

@@ -83,8 +83,7 @@ int Session::beginMicro(accum_ctx *context, uint32_t phase, uint32_t k, uint64_t
                 false);
   ranges.beginMicro(phases[phase], k, steps);
   context->inputs = stagings[phases[phase].length].inputs();
-  Status fed =
-      timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, steps}, fillInputs); });
+  Status fed = timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, steps}, fillInputs); });
   if (fed)
     fed = feeding->health();
   if (fed && phases[phase].addsGradients && numberOf(phase, k) == 0 && addsInPlace())

@@ -85,8 +85,11 @@ Status Session::prepareStep(uint64_t step) {
 /// Of a window whose share, of one length, is this.
 Division Session::divide(const Feed &of, const Window &window, const Share &share, int64_t rows) const {
   std::vector<uint8_t> needs = of.needsOf(window);
-  return needs.empty() ? Division(share)
-                       : Division(needs, artifact.manifest.lengths, collectives->ranks(), collectives->rank(), rows);
+  if (cut.longest)
+    std::ranges::fill(needs, uint8_t(artifact.manifest.lengths.size() - 1));
+  return needs.empty()
+             ? Division(share)
+             : Division(needs, artifact.manifest.lengths, collectives->ranks(), collectives->rank(), rows);
 }
 
 Status Session::selectWindow(uint64_t step) {

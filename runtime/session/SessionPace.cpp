@@ -18,9 +18,8 @@ void Session::chooseThreads(int asked) {
     decisions.push_back(std::to_string(asked) + " threads on " + std::to_string(processors) +
                         " processors: what each of them packs takes memory that the plan does not count");
   auto set = askedThreads();
-  // Who starts processes by hand knows what is in the environment; torchrun puts a 1 there.
-  bool isLaunched = collectives->ranks() > 1 || std::getenv("TORCHELASTIC_RUN_ID");
-  if (asked <= 0 && set && *set < usable && isLaunched)
+  // Who sets it himself knows it; torchrun does it for everybody.
+  if (asked <= 0 && set && *set < usable && std::getenv("TORCHELASTIC_RUN_ID"))
     decisions.push_back(fmt::format("{} of {} processors {} used, as OMP_NUM_THREADS says, which torchrun "
                                     "sets to 1: --threads overrides it",
                                     *set, usable, *set == 1 ? "is" : "are"));
@@ -30,9 +29,16 @@ void Session::chooseThreads(int asked) {
 
 /// Seconds for a step of as many micro-steps as the latest; 0 where no plan says it.
 double Session::plannedSeconds() {
+  const std::vector<LengthSpec> &lengths = artifact.manifest.lengths;
+  if (!lengths.empty()) {
+    double seconds = 0;
+    for (size_t length = 0; length < lengths.size(); ++length)
+      seconds += division->microSteps[length] * lengths[length].seconds;
+    return seconds;
+  }
   if (!plannedStep)
     plannedStep = predictedSeconds(artifact);
-  return *plannedStep * double(share->steps) / double(plannedMicroSteps);
+  return *plannedStep * double(division->steps) / double(plannedMicroSteps);
 }
 
 /// The first steps fill caches. What a device of its own takes is not this machine's.

@@ -10,7 +10,7 @@ namespace accum::runtime {
 Status Session::joinRanks(const accum_open_options &options) {
   const Manifest &manifest = artifact.manifest;
   int64_t devices = options.devices > 0 ? options.devices : manifest.devices;
-  if (manifest.wholeBatch && devices > 1)
+  if (manifest.wholeBatch && manifest.m == manifest.batch && devices > 1)
     return usage("the program relates the " + std::to_string(manifest.batch) +
                  " samples of its batch to each other: it runs on one device");
   if (auto other = otherDevices(manifest, devices))

@@ -2,6 +2,7 @@
 """oracle: a run's page is whole, names no other place, and its curves are the log's numbers. run-report.py PAGE LOG"""
 import html.parser
 import json
+import math
 import pathlib
 import re
 import sys
@@ -42,6 +43,15 @@ assert curves["eval_loss"] == [[entry["step"]] + [entry["eval_loss"]] * 3 for en
 assert curves["skips"] == [[step["step"], 1, 1, 1] for step in steps if step.get("skipped")]
 assert page.count("class='skip'") == len(curves["skips"]) and page.count("class='eval'") == len(evaluations)
 assert data["steps"] == len(steps) and data["arena_bytes"] == steps[-1]["arena_bytes"]
+# One spike does not flatten the norms: equal factors are equally far apart.
+norms = [point[2] for point in curves["norm"]]
+drawn = re.search(r"data-curve='norm'.*?class='run' points='(.*?)'", page, re.S)[1].split()
+heights, logs = [float(point.split(",")[1]) for point in drawn], [math.log(max(norm, 1e-30)) for norm in norms]
+if min(norms) > 1e-8 * max(norms):
+    for height, value in zip(heights, logs):
+        assert abs((height - heights[0]) * (logs[-1] - logs[0]) - (heights[-1] - heights[0]) * (value - logs[0])) < 0.1 * max(
+            1, abs(logs[-1] - logs[0]), abs(value - logs[0])), (norms, heights)
+assert re.search(r"<span>step</span><b>[0-9.e+-]+ m?s</b><small>planned [0-9.e+-]+ m?s</small>", page)
 best = re.findall(r"best evaluation</span><b>(.*?)</b>", page)
 assert best == [f"{loss:.5g}" for loss in sorted(entry["eval_loss"] for entry in evaluations)[:1]], best
 predicted = page.split("predicted by the plan")[1].split("versions")[0]

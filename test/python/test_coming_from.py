@@ -78,3 +78,28 @@ def test_lightning():
     exec(ours, names)
     with names["run"] as run:
         assert run.step(whole).loss == pytest.approx(expected, rel=1e-2)  # bf16 has eight bits
+
+
+def test_deepspeed():
+    """The same numbers as its configuration, on a step that clips (oracle: PyTorch's loss)."""
+    model, whole = seeded(gpt2), next(iter(loader(48)))
+    expected = loss_of(model, whole)
+    names = {"accum": accum, "model": model, "example": next(iter(loader(6)))}
+    [ours] = lines_of("DeepSpeed")
+    exec(ours, names)
+    with names["run"] as run:
+        assert run.step(whole).loss == pytest.approx(expected, rel=1e-2)  # bf16 has eight bits
+
+
+def test_timm():
+    timm = pytest.importorskip("timm")
+    torch.manual_seed(0)
+    images, labels = torch.randn(64, 3, 32, 32), torch.randint(10, (64,))
+    names = {"accum": accum, "timm": timm, "torch": torch, "example": (images[:4], labels[:4]), "loader": [(images, labels)] * 2}
+    [ours] = lines_of("timm")
+    exec(ours, names)
+    with names["run"] as run:
+        assert run.steps == 2
+        with torch.no_grad():
+            entropy = torch.nn.CrossEntropyLoss(label_smoothing=0.1)(names["model"].eval()(images), labels)
+        assert run.evaluate((images, labels)).loss == pytest.approx(entropy.item(), rel=1e-4)

@@ -227,6 +227,27 @@ def test_forward_of_any_arguments_gets_what_the_batch_holds(batch):
     check_step(Anything(), batch, sizes=(None, 2))
 
 
+class TakesTheBatch(nn.Module):
+    """As modules of Lightning and Composer are written."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(5, 3)
+
+    def forward(self, batch):
+        return functional.cross_entropy(self.layer(batch["x"]), batch["labels"])
+
+
+def test_a_forward_of_the_whole_mapping():
+    module, batch = TakesTheBatch(), dict(x=rows(6, 5), labels=classes(6))
+    loss = module(batch).item()
+    samples = [{name: value[at] for name, value in batch.items()} for at in range(6)]
+    for example in (batch, samples):
+        with accum.Trainer(module, example, batch=6, memory="1GiB", optimizer="sgd", lr=0.1) as run:
+            assert run.step(example).loss == pytest.approx(loss, rel=1e-5)
+            assert run.evaluate(batch).loss < loss
+
+
 def test_a_batch_of_more_arrays_than_forward_takes_is_refused():
     x, labels = rows(6, 5), classes(6)
     with pytest.raises(accum.UsageError, match="3 arrays, and forward takes 1"):

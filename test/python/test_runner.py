@@ -58,6 +58,22 @@ def test_metrics(artifact):
         assert run.steps == 2
 
 
+def test_a_list_of_samples_is_their_batch(artifact):
+    """As a data set gives them, without a collator."""
+    batch = next(windows(1, 6))
+    samples = [{name: array[at] for name, array in batch.items()} for at in range(6)]
+    with accum.Runner(artifact, lr=1e-3) as run:
+        as_lists = [{name: row.tolist() for name, row in sample.items()} for sample in samples]
+        assert run.evaluate(batch).loss == run.evaluate([batch]).loss
+        losses = [run.accumulate(form).loss for form in (batch, samples, as_lists)]
+        assert losses[1] == losses[0] == losses[2]
+        with pytest.raises(accum.DataError, match="samples 0 and 1 of the batch do not have the same arrays: labels"):
+            run.step([samples[0], {"input_ids": samples[1]["input_ids"]}])
+        with pytest.raises(accum.DataError, match="`input_ids` has other shapes in other samples") as caught:
+            run.step([samples[0], {**samples[1], "input_ids": samples[1]["input_ids"][:5]}])
+        assert "pad them" in caught.value.notes[0]
+
+
 def test_gradients_are_those_of_the_norm(artifact):
     with accum.Runner(artifact, lr=0) as run:
         metrics = run.step(next(windows(1)))

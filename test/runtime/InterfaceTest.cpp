@@ -269,7 +269,7 @@ TEST(Interface, TheCutDoesNotMatterAndAMissingSampleDoes) {
   int32_t reversed = 0;
   int64_t samples = 0;
   auto gradient = [&](int64_t rows, int64_t only) {
-    accum_cut cut = {sizeof cut, reversed, rows, samples, only};
+    accum_cut cut = {sizeof cut, reversed, rows, samples, only, 0};
     EXPECT_EQ(accum_set_cut(opened.session, &cut), 0) << accum_last_error();
     EXPECT_EQ(accum_fill_memory(opened.session, 0xff), 0) << accum_last_error();
     EXPECT_EQ(accum_step(opened.session, 0, &result), 0) << accum_last_error();
@@ -294,7 +294,7 @@ TEST(Interface, TheCutDoesNotMatterAndAMissingSampleDoes) {
   ASSERT_EQ(accum_set_cut(opened.session, nullptr), 0);
   ASSERT_EQ(accum_step(opened.session, 0, &result), 0);
   EXPECT_NEAR(opened.read("gradient", "b"), planned, 1e-12);
-  accum_cut tooMany = {sizeof tooMany, 0, 3, 0, -1};
+  accum_cut tooMany = {sizeof tooMany, 0, 3, 0, -1, 0};
   EXPECT_NE(accum_set_cut(opened.session, &tooMany), 0);
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/files/Array.h"
 #include "runtime/files/Convert.h"
 #include "runtime/files/File.h"
+#include "runtime/system/Processors.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyTraining.h"
 #include <cmath>
@@ -188,6 +189,20 @@ TEST(Training, MoreThreadsThanProcessorsAreNoted) {
   };
   EXPECT_THAT(errorsOf(processors + 1), testing::HasSubstr("takes memory that the plan does not count"));
   EXPECT_THAT(errorsOf(processors), testing::Not(testing::HasSubstr("does not count")));
+}
+
+/// torchrun sets it for everybody: who asked for no such thing is told.
+TEST(Training, OneThreadByTorchrunIsNoted) {
+  ToyFiles files = prepareToy("torchrun", {.batch = 5, .m = 2}, makeToyData(5), {.steps = 1});
+  auto said = [&](const std::string &environment, const std::string &flags) {
+    Outcome outcome = runCommand("env -u TORCHELASTIC_RUN_ID -u OMP_NUM_THREADS " + environment +
+                                 " " ACCUM_RUN " " + files.words + flags);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.err.find("as OMP_NUM_THREADS says, which torchrun sets to 1") != std::string::npos;
+  };
+  EXPECT_EQ(said("TORCHELASTIC_RUN_ID=none OMP_NUM_THREADS=1", ""), usableProcessors() > 1);
+  EXPECT_FALSE(said("TORCHELASTIC_RUN_ID=none OMP_NUM_THREADS=1", " --threads 1"));
+  EXPECT_FALSE(said("OMP_NUM_THREADS=1", ""));
 }
 
 TEST(Training, BitsDoNotDependOnThreads) {

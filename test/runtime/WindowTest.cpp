@@ -256,9 +256,10 @@ TEST(Staging, APhaseGetsWhatItReads) {
   Dataset dataset = Dataset::synthetic(manifest, 4, 1);
   Staging staging;
   std::vector<uint8_t> block(Staging::bytesFor(manifest), 0xee), whole = block;
-  staging.place(manifest, block.data());
+  staging.place(manifest, /*length=*/0, block.data());
   auto at = [&](size_t input) { return size_t(staging.inputs()[input] - block.data()); };
-  auto reversed = [](int64_t position) { return uint64_t(3 - position); };
+  Staging::Samples reversed = {[](int64_t place) { return place; },
+                               [](int64_t position) { return uint64_t(3 - position); }};
   Share share(4, 2, 1, 0);
   uint64_t end = staging.fill(dataset, share, {0, 1, 2}, reversed, block.data());
   EXPECT_EQ(end, 3u * 256);

@@ -107,12 +107,16 @@ public:
   int run();
 
 private:
-  accum_cut cutOf(int64_t rows) const { return {sizeof(accum_cut), 0, rows, samples, -1}; }
+  /// As planned where `rows` are those of the plan: sizes have micro-batches of their own.
+  accum_cut cutOf(int64_t rows) const {
+    return {sizeof(accum_cut), 0, rows == info.m ? 0 : rows, samples, -1, 0};
+  }
   int add(const accum_cut &cut, Outcome &sum, uint8_t fill = 0xff);
   int affords(const std::string &what, int64_t microSteps, bool &isAfforded);
   int addAlone(Outcome &sum);
   int measureNoise(const accum_cut &cut, const Measure &measure, Difference &noise);
   int checkPlanned();
+  int checkLengths(const Outcome &planned);
   int checkOthers(const Outcome &planned);
   int checkFiner(const Outcome &planned);
   int checkAlone(const Outcome &planned);
@@ -128,6 +132,7 @@ private:
 
   Trial &trial;
   const accum_info &info;
+  int64_t plannedSteps = 0;                ///< micro-steps, by the plan
   Measure same = kSingle, other = kSingle; ///< of cuts with micro-steps of the same size, and of other ones
   int64_t samples = 0;
   std::map<std::string, double> worstOf;          ///< by parameter, over all comparisons
@@ -152,7 +157,7 @@ int CutCheck::add(const accum_cut &cut, Outcome &sum, uint8_t fill) {
     for (size_t at = 0; at < values.size(); ++at)
       values[at] += runtime::asDouble(bytes.data(), trial.trained[index]->dtype, int64_t(at));
   }
-  microStep = std::max(microStep, (runtime::now() - before) / double(ceilDiv(block(), cut.rows)));
+  microStep = std::max(microStep, (runtime::now() - before) / double(std::max<int64_t>(trial.microSteps, 1)));
   return 0;
 }
 
@@ -170,8 +175,8 @@ int CutCheck::affords(const std::string &what, int64_t microSteps, bool &isAffor
 /// Each micro-step of the plan by itself, summed here. Terms that belong to no sample come with each of them,
 /// and are taken off again but once.
 int CutCheck::addAlone(Outcome &sum) {
-  int64_t steps = ceilDiv(block(), info.m);
   accum_cut cut = cutOf(info.m);
+  int64_t steps = plannedSteps;
   for (cut.only = 0; cut.only < steps; ++cut.only)
     if (int code = add(cut, sum))
       return code;
@@ -192,9 +197,13 @@ void CutCheck::announce(int64_t steps) const {
   std::string what = trial.options.data.empty()
                          ? "synthetic samples (seed " + std::to_string(trial.options.seed) + ")"
                          : "samples of the data";
-  std::printf("verify   %lld %s on %lld device%s: %lld micro-step%s of %lld, as planned\n",
-              (long long)samples, what.c_str(), (long long)info.devices, info.devices == 1 ? "" : "s",
-              (long long)steps, steps == 1 ? "" : "s", (long long)info.m);
+  size_t lengths = trial.manifest.lengths.size();
+  std::string how = lengths > 0
+                        ? std::to_string(lengths) + " sizes"
+                        : std::to_string(steps) + (steps == 1 ? " micro-step of " : " micro-steps of ") +
+                              std::to_string(info.m);
+  std::printf("verify   %lld %s on %lld device%s: %s, as planned\n", (long long)samples, what.c_str(),
+              (long long)info.devices, info.devices == 1 ? "" : "s", how.c_str());
 }
 
 /// Two full micro-steps and a ragged one, where the batch has as many samples.
@@ -205,6 +214,9 @@ int CutCheck::checkPlanned() {
   Outcome planned;
   if (int code = add(cutOf(info.m), planned))
     return code;
+  plannedSteps = trial.microSteps;
+  if (int code = checkLengths(planned))
+    return code;
   const std::string zeros = "over memory of zeros instead of NaN";
   bool isAfforded = false;
   if (int code = affords(zeros, steps, isAfforded))
@@ -212,7 +224,7 @@ int CutCheck::checkPlanned() {
   if (isAfforded)
     if (int code = compareStep(planned, cutOf(info.m), zeros, same, 0))
       return code;
-  return trial.manifest.wholeBatch ? 0 : checkOthers(planned);
+  return trial.manifest.wholeBatch && info.m == info.batch ? 0 : checkOthers(planned);
 }
 
 int CutCheck::compareStep(const Outcome &got, const accum_cut &cut, const std::string &what,
@@ -223,8 +235,20 @@ int CutCheck::compareStep(const Outcome &got, const accum_cut &cut, const std::s
   return report(what, got, reference, measure);
 }
 
+/// Of a program of several.
+int CutCheck::checkLengths(const Outcome &planned) {
+  const std::string what = "all samples at the largest size";
+  bool isAfforded = false;
+  if (!trial.manifest.lengths.empty())
+    if (int code = affords(what, 2 * plannedSteps, isAfforded))
+      return code;
+  accum_cut cut = cutOf(info.m);
+  cut.longest = 1;
+  return isAfforded ? compareStep(planned, cut, what, other) : 0;
+}
+
 int CutCheck::checkOthers(const Outcome &planned) {
-  int64_t steps = ceilDiv(block(), info.m);
+  int64_t steps = plannedSteps;
   if (int code = checkFiner(planned); code || steps < 2)
     return code;
   const std::string reverse = "the micro-steps in reverse order";
@@ -236,7 +260,8 @@ int CutCheck::checkOthers(const Outcome &planned) {
   if (isAfforded)
     if (int code = compareStep(planned, cut, reverse, same))
       return code;
-  return checkAlone(planned);
+  // Where samples meet, a micro-step alone has another loss.
+  return trial.manifest.wholeBatch ? 0 : checkAlone(planned);
 }
 
 int CutCheck::checkFiner(const Outcome &planned) {
@@ -250,7 +275,7 @@ int CutCheck::checkFiner(const Outcome &planned) {
 }
 
 int CutCheck::checkAlone(const Outcome &planned) {
-  int64_t steps = ceilDiv(block(), info.m);
+  int64_t steps = plannedSteps;
   const std::string what = "each micro-step alone, summed in f64";
   bool isAfforded = false;
   if (int code = affords(what, steps * (steps + 1), isAfforded); code || !isAfforded)

@@ -26,9 +26,33 @@ std::vector<double> ticks(double low, double high, int count) {
   return values;
 }
 
+/// The same for an axis whose powers of ten are equally far apart: these, where there are two of them.
+std::vector<double> powers(double low, double high, int count) {
+  std::vector<double> values;
+  for (double exponent : ticks(std::log10(low), std::log10(high), count))
+    if (exponent == std::floor(exponent))
+      values.push_back(std::pow(10, exponent));
+  return values.size() > 1 ? values : ticks(low, high, count);
+}
+
 class Drawing {
 public:
-  explicit Drawing(const RunChart &chart) : chart(chart) {
+  explicit Drawing(const RunChart &chart) : chart(chart) { chart.isLogarithmic ? takePowers() : takeRange(); }
+
+  std::string draw() const;
+
+private:
+  /// Zeros are drawn at the edge.
+  void takePowers() {
+    constexpr double kMostPowers = 1e-8;
+    high = chart.curve.greatest() > 0 ? chart.curve.greatest() : 1;
+    low = std::clamp(chart.curve.least(), high * kMostPowers, high);
+    double margin = low < high ? std::pow(high / low, kMargin) : 1.1;
+    high *= margin;
+    low /= margin;
+  }
+
+  void takeRange() {
     low = chart.fromZero ? 0 : chart.curve.least();
     high = chart.curve.greatest();
     if (chart.dots && !chart.dots->empty()) {
@@ -43,13 +67,14 @@ public:
     low -= chart.fromZero ? 0 : margin;
   }
 
-  std::string draw() const;
-
-private:
   double x(uint64_t step) const {
     return chart.to > chart.from ? double(step - chart.from) / double(chart.to - chart.from) : 0.5;
   }
-  double y(double value) const { return 1 - (value - low) / (high - low); }
+  double y(double value) const {
+    if (chart.isLogarithmic)
+      return 1 - std::log(std::max(value, low) / low) / std::log(high / low);
+    return 1 - (value - low) / (high - low);
+  }
   std::string grid() const;
   std::string steps() const;
   std::string line() const;
@@ -61,7 +86,8 @@ private:
 
 std::string Drawing::grid() const {
   std::string text;
-  for (double tick : ticks(low / chart.unit, high / chart.unit, kTicks)) {
+  for (double tick : chart.isLogarithmic ? powers(low / chart.unit, high / chart.unit, kTicks)
+                                         : ticks(low / chart.unit, high / chart.unit, kTicks)) {
     double value = tick * chart.unit;
     text += fmt::format("<line class='grid' x1='0' x2='100%' y1='{0:.3f}%' y2='{0:.3f}%'/><text class='tick' "
                         "x='-6' y='{0:.3f}%' dy='4'>{1}</text>\n",

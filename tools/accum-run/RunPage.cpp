@@ -19,6 +19,10 @@ std::string tile(const std::string &name, const std::string &figure, const std::
                      below);
 }
 
+std::string brief(double seconds) {
+  return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+}
+
 std::string header(const RunStory &story) {
   std::string text =
       fmt::format("<header><h1>{}</h1>\n<p>{}; global batch {}, micro-batch {}, {} device{}</p>\n",
@@ -36,6 +40,9 @@ std::string header(const RunStory &story) {
     text += tile(story.targets ? "tokens per second" : "samples per second",
                  withPrefix(double(story.targets ? story.targets : story.samples) / story.stepSeconds),
                  fmt::format("{:.2g} % of it waiting for data", 100 * story.waitSeconds / story.stepSeconds));
+  if (story.steps > 0 && story.plannedSeconds > 0)
+    text += tile("step", brief(story.stepSeconds / double(story.steps)),
+                 "planned " + brief(story.plannedSeconds));
   text += tile("memory", runtime::formatBytes(story.info.peak_bytes),
                "planned " + runtime::formatBytes(story.plannedBytes));
   text += tile("time", duration(story.seconds), "by the clock");
@@ -84,6 +91,7 @@ std::string lossCharts(const RunStory &story) {
 
 std::string stepCharts(const RunStory &story) {
   RunChart norm = chartOf(story, "norm", "gradient norm, before clipping", story.norm, plain);
+  norm.isLogarithmic = true;
   norm.marks = &story.skips;
   std::string skipped;
   if (story.skipped + story.spikes > 0)

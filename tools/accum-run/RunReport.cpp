@@ -21,11 +21,12 @@ std::string describe(const std::string &artifact) {
   return result;
 }
 
-/// Bytes: in all, or of the arena where the plan says no more.
-uint64_t plannedBytes(const std::string &folder, const accum_info &info) {
+/// Bytes in all, or of the arena where the plan says no more, and seconds of a step.
+void takePlan(const std::string &folder, RunStory &story) {
   auto artifact = runtime::readArtifact(folder);
-  uint64_t predicted = artifact ? runtime::predictedBytes(*artifact) : 0;
-  return predicted ? predicted : info.arena_bytes;
+  uint64_t bytes = artifact ? runtime::predictedBytes(*artifact) : 0;
+  story.plannedBytes = bytes ? bytes : story.info.arena_bytes;
+  story.plannedSeconds = artifact ? runtime::predictedSeconds(*artifact) : 0;
 }
 
 } // namespace
@@ -35,7 +36,7 @@ RunReport::RunReport(const Options &options, const accum_info &info, uint64_t fr
   story.info = info;
   story.artifact = options.artifact;
   story.plan = describe(options.artifact);
-  story.plannedBytes = plannedBytes(options.artifact, info);
+  takePlan(options.artifact, story);
   story.command = "accum-run";
   for (const std::string &word : options.words)
     story.command += " " + word;

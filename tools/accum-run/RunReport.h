@@ -19,6 +19,7 @@ struct RunStory {
   double firstLoss = 0, lastLoss = 0;
   accum_info info{};
   uint64_t plannedBytes = 0;                      ///< of each process
+  double plannedSeconds = 0;                      ///< of a step; 0 where no plan says it
   RunCurve loss, norm, rate, speed, wait, memory; ///< speed: targets or samples a second; wait: a part of 1
   RunCurve skips;                                 ///< 1 for each step that changed nothing
   RunCurve evalLoss, evalAccuracy;

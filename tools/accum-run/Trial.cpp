@@ -83,6 +83,7 @@ int Trial::step(const accum_cut &cut, double &loss, uint8_t fill) {
   if (int code = runStep(fill, result))
     return code;
   loss = result.loss;
+  microSteps = result.micro_steps;
   return result.skipped || !std::isfinite(result.loss) ? explainNotFinite(fill, loss) : 0;
 }
 

@@ -29,6 +29,7 @@ public:
   /// Whether any rank says so.
   int agree(bool &any);
   int setCut(const accum_cut &cut);
+  int64_t microSteps = 0; ///< of the latest step
   int read(const char *kind, size_t tensor, std::vector<uint8_t> &bytes);
   int write(size_t tensor, const std::vector<uint8_t> &bytes);
   int fail(const runtime::Error &error);

@@ -24,6 +24,12 @@ static void collectReads(const Node &node, std::set<std::string> &reads) {
     }
 }
 
+std::set<std::string> readsOf(const Node &node) {
+  std::set<std::string> reads;
+  collectReads(node, reads);
+  return reads;
+}
+
 std::set<std::string> neededValues(const Graph &graph, ArrayRef<std::string> outputs) {
   std::set<std::string> needed(outputs.begin(), outputs.end());
   for (const Node &node : llvm::reverse(graph.nodes))
@@ -32,14 +38,31 @@ std::set<std::string> neededValues(const Graph &graph, ArrayRef<std::string> out
   return needed;
 }
 
+/// Whether it computes something that is needed and not given.
+bool GraphWalk::isNeeded(const Node &node, const std::set<std::string> &needed) const {
+  return llvm::any_of(node.outputs, [&](const std::string &output) {
+    return !output.empty() && needed.count(output) > 0 && !isGiven(output);
+  });
+}
+
+/// Without what only given values depend on.
+std::set<std::string> GraphWalk::neededFor(const Graph &graph, ArrayRef<std::string> outputs) const {
+  if (given.empty())
+    return neededValues(graph, outputs);
+  std::set<std::string> needed(outputs.begin(), outputs.end());
+  for (const Node &node : llvm::reverse(graph.nodes))
+    if (isNeeded(node, needed))
+      collectReads(node, needed);
+  return needed;
+}
+
 void GraphWalk::run(const Graph &graph, ArrayRef<std::string> outputs) {
   scopes.push_back(&graph);
   lostGradients.emplace_back(graph, std::vector<std::string>(outputs.begin(), outputs.end()),
                              trustedBackward);
-  std::set<std::string> needed = neededValues(graph, outputs);
+  std::set<std::string> needed = neededFor(graph, outputs);
   for (const Node &node : graph.nodes)
-    if (llvm::any_of(node.outputs,
-                     [&](const std::string &output) { return !output.empty() && needed.count(output) > 0; }))
+    if (isNeeded(node, needed))
       visit(node);
   for (const std::string &output : outputs)
     if (const Tensor *tensor = graph.initializer(output))
@@ -108,15 +131,33 @@ void GraphWalk::visit(const Node &node) {
   emit.location = NameLoc::get(StringAttr::get(context, node.name), op);
   try {
     ruleOf(node); // also of nodes whose inputs are refused: what is unsupported is listed at once
-    if (bindInputs(node)) {
+    if (!leavesOut(node) && bindInputs(node)) {
       apply(node);
-      return tracePairs(node);
+      return leftOut ? keepPlain(node) : tracePairs(node);
     }
   } catch (Refusal &refusal) {
-    if (!blamePairs(node, refusal))
+    bool isMeeting = leftOut && refusal.slug == "cross-batch";
+    if (!isMeeting && !blamePairs(node, refusal))
       record(node, std::move(refusal));
   }
   refused.insert(node.outputs.begin(), node.outputs.end());
+  // What stands in for a result serves to find more of the kind; no value is computed from it.
+  for (const std::string &output : node.outputs)
+    if (leftOut)
+      values.erase(output);
+}
+
+bool GraphWalk::leavesOut(const Node &node) const {
+  return leftOut && llvm::is_contained(*leftOut, node.name);
+}
+
+/// Pairs of samples are no value of a micro-batch.
+void GraphWalk::keepPlain(const Node &node) {
+  for (const std::string &output : node.outputs)
+    if (auto it = values.find(output); it != values.end() && batchAxes(it->second.shape).size() > 1) {
+      values.erase(it);
+      refused.insert(output);
+    }
 }
 
 void GraphWalk::tracePairs(const Node &node) {
@@ -163,8 +204,12 @@ void GraphWalk::apply(const Node &node) {
     return branch(node);
   Binder binder(node, emit, values);
   if (readsSelection(binder))
-    return applyToSelection(binder, values, ruleOf(node));
-  ruleOf(node)(binder);
+    applyToSelection(binder, values, ruleOf(node));
+  else
+    ruleOf(node)(binder);
+  for (const std::string &output : node.outputs)
+    if (auto it = given.find(output); it != given.end())
+      values[output] = it->second;
 }
 
 /// A condition that is known picks a branch, whose nodes are imported in place.

@@ -21,6 +21,16 @@ public:
   /// Imports what `outputs` need of `graph`; inputs are in `values` already. Refuses (throws) outputs that
   /// are initializers which cannot be read; nodes are refused into the failures.
   void run(const Graph &graph, llvm::ArrayRef<std::string> outputs);
+  /// From here on nodes that relate samples, these by name and those that are refused for it, are no
+  /// failures: they have no values, nor has what follows from them.
+  void leaveOut(std::vector<std::string> meeting) { leftOut = std::move(meeting); }
+  /// Takes this value for what a node computes under the name.
+  void give(const std::string &name, const GraphValue &value) {
+    given.insert_or_assign(name, value);
+    values[name] = value;
+  }
+  bool isGiven(const std::string &name) const { return given.count(name) > 0; }
+
   /// One failure for each cause: the same sentence about several nodes is told once, with their names.
   Failures takeFailures();
 
@@ -45,6 +55,13 @@ private:
 
   /// Values over pairs of samples (two batch axes), and the node that first paired them.
   std::map<std::string, const Node *> pairs;
+  bool isNeeded(const Node &node, const std::set<std::string> &needed) const;
+  std::set<std::string> neededFor(const Graph &graph, llvm::ArrayRef<std::string> outputs) const;
+  bool leavesOut(const Node &node) const;
+  void keepPlain(const Node &node);
+
+  std::optional<std::vector<std::string>> leftOut;
+  std::map<std::string, GraphValue> given;
   std::set<std::string> refused; ///< outputs of nodes that were refused, or need one
 
   Emitter &emit;
@@ -55,6 +72,8 @@ private:
   llvm::MapVector<std::string, Cause, std::map<std::string, unsigned>> causes;
 };
 
+/// Names that a node reads, those captured by its subgraphs included.
+std::set<std::string> readsOf(const Node &node);
 /// Names of the nodes' outputs and inputs that `outputs` depend on, subgraphs included.
 std::set<std::string> neededValues(const Graph &graph, llvm::ArrayRef<std::string> outputs);
 

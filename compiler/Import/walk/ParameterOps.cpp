@@ -32,7 +32,7 @@ Parameter ParameterOps::tableOf(const Tensor &tensor) const {
 }
 
 void ParameterOps::declare(const Parameter &p) {
-  if (!declared.insert(p.name).second)
+  if (!declared.insert(p.name).second || module.lookupSymbol(train::symbolFor(p.name)))
     return;
   MLIRContext *context = module.getContext();
   const Tensor *tensor = model.graph.initializer(p.name);

@@ -3,11 +3,13 @@
 
 Each NAME.onnx is sum over functions f and places i of s_f[i] * f(w_f[i] * x), by one exporter: the gradient of s is the function's
 value and that of w its derivative. Places where PyTorch in f32 has no finite value or derivative are left out. NAME.json has, by
-function, the value and the derivative in f64, and how far those of PyTorch in f32 are from them. Needs torch 2.15."""
+function, the value and the derivative in f64, and how far those of PyTorch in f32 are from them; the same for both exports of dynamo.
+Needs torch 2.15."""
 import json
 import logging
 import math
 import pathlib
+import re
 import sys
 import warnings
 
@@ -17,9 +19,10 @@ import torch.nn.functional as F
 
 MAGNITUDES = [1e-38, 1e-30, 1e-20, 1e-10, 1e-7, 1e-5, 1e-3, 0.1, 0.3, 0.5, 0.9, 1, 2, 5, 10, 15, 16.5, 17, 20, 25, 30, 36, 40, 60, 87, 90, 100, 120]
 VALUES = [0.0, *MAGNITUDES, *(-v for v in MAGNITUDES)]
+MERGED = ["bce-written-out"]  # calls the same twice in a line that the file does not show: refused in an optimised file
 LARGEST = 1e30  # of a value or a derivative: their sum stays finite
 WEIGHTS = [1.0, 2.0, 3.0, 0.5]
-EXPORTS = {"dynamo": {"dynamo": True, "optimize": False, "opset_version": 18},
+EXPORTS = {"dynamo": {"dynamo": True, "optimize": False, "opset_version": 18}, "optimised": {"dynamo": True, "optimize": True, "opset_version": 18},
            "torchscript": {"dynamo": False, "opset_version": 17, "training": torch.onnx.TrainingMode.TRAINING, "do_constant_folding": False}}
 
 
@@ -117,9 +120,9 @@ def laid_out(name, values, number):
 
 
 class Swept(torch.nn.Module):
-    def __init__(self, places):
+    def __init__(self, places, left_out=()):
         super().__init__()
-        self.places = {}
+        self.places, self.left_out = {}, left_out
         for number, (name, values) in enumerate(places.items()):
             whole, count = laid_out(name, values, number), len(values) + 1
             key = "f_" + name.replace("-", "_").replace(".", "_")
@@ -132,7 +135,8 @@ class Swept(torch.nn.Module):
         return ELEMENTS[name](u) if name in ELEMENTS else by_row(ROWS[name])(u)
 
     def forward(self, x):
-        return sum((getattr(self, f"s_{key}") * self.function(name, x)).sum(1).mean() for name, key in self.places.items())
+        return sum((getattr(self, f"s_{key}") * self.function(name, x)).sum(1).mean() for name, key in self.places.items()
+                   if name not in self.left_out)
 
 
 def measured(name, values, dtype):
@@ -190,14 +194,19 @@ def main():
     for how in sys.argv[2:] or EXPORTS:
         # The dynamo exporter takes all of them.
         names = [name for name in [*ELEMENTS, *ROWS] if EXPORTS[how]["dynamo"] or exportable(name, how, folder)]
-        module = Swept({name: finite_places(name) for name in names})
+        module = Swept({name: finite_places(name) for name in names}, MERGED if EXPORTS[how].get("optimize") else ())
         export(module, how, folder / f"{how}.onnx")
         model = onnx.load(folder / f"{how}.onnx")
         for part in (model.graph, *model.graph.value_info, *model.graph.node):  # paths of this machine, and what nobody reads
-            kept = [entry for entry in part.metadata_props if entry.key.startswith("pkg.torch.export") or entry.key == "pkg.torch.onnx.fx_node"]
+            lines = ["pkg.torch.onnx.stack_trace"] if EXPORTS[how].get("optimize") else []  # what comes from one of them
+            kept = [entry for entry in part.metadata_props if entry.key.startswith("pkg.torch.export") or entry.key in ["pkg.torch.onnx.fx_node", *lines]]
+            for entry in kept:
+                entry.value = re.sub('File "/[^"]*/', 'File "', entry.value)
             del part.metadata_props[:]
             part.metadata_props.extend(kept)
         onnx.save(model, folder / f"{how}.onnx")
+        if how == "optimised":
+            continue  # the facts are those of dynamo
         about = {name: {**facts(name, module.places[name], finite_places(name)), "scale": 1 + number / 1024} for number, name in enumerate(names)}
         (folder / f"{how}.json").write_text(json.dumps(about))
         print(how, len(names), "not exported:", [name for name in [*ELEMENTS, *ROWS] if name not in names], flush=True)

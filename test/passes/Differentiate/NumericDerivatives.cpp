@@ -175,17 +175,15 @@ std::vector<NamedGraph> reductionGraphs() {
                                       i.builder.getF64FloatAttr(0.4), i.builder.getI64IntegerAttr(5),
                                       number(0), number(1), number(1), UnitAttr(), DenseI64ArrayAttr());
        }});
-  graphs.push_back({"random", [](Ingredients i) -> Value {
-                      bool batched = nn::Placement::of(i.in.getType()).isBatched();
-                      auto number = [&](int64_t n) {
-                        return batched ? i.builder.getI64IntegerAttr(n) : IntegerAttr();
-                      };
-                      Value drawn = nn::RandomOp::create(i.builder, i.loc(), i.in.getType(), Value(),
-                                                         ValueRange(), nn::RandomKind::normal, 5, false,
-                                                         FloatAttr(), number(0), number(1), number(1),
-                                                         DenseI64ArrayAttr());
-                      return i.map(Fn::mul, {i.in, drawn});
-                    }});
+  graphs.push_back(
+      {"random", [](Ingredients i) -> Value {
+         bool batched = nn::Placement::of(i.in.getType()).isBatched();
+         auto number = [&](int64_t n) { return batched ? i.builder.getI64IntegerAttr(n) : IntegerAttr(); };
+         Value drawn = nn::RandomOp::create(i.builder, i.loc(), i.in.getType(), Value(), ValueRange(),
+                                            nn::RandomKind::normal, 5, false, FloatAttr(), number(0),
+                                            number(1), number(1), DenseI64ArrayAttr());
+         return i.map(Fn::mul, {i.in, drawn});
+       }});
   graphs.push_back({"share",
                     [](Ingredients i) -> Value {
                       Value sum = nn::ReduceOp::create(i.builder, i.loc(), nn::ReduceKind::sum,

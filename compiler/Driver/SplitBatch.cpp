@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/Driver/SplitBatch.h"
+#include "compiler/Driver/WholeBatch.h"
+#include "compiler/Planner/Problem/Quantity.h"
+#include "compiler/Planner/Time/DeviceProfile.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+namespace accum::driver {
+
+/// A message with its slug; empty: nothing is in the way.
+static std::string refusal(const Options &options) {
+  if (options.batch == 0)
+    return "--on-cross-batch split: the batch size becomes part of the program: --batch N is missing [usage]";
+  auto notBuilt = [](const std::string &what) {
+    return fmt::format("--on-cross-batch split: {} is not built for a batch that is split [not-built]", what);
+  };
+  if (options.precision == "bf16" || options.precision == "tf32")
+    return notBuilt("--precision " + options.precision);
+  if (options.offload != "none")
+    return notBuilt("--offload " + options.offload);
+  if (!options.metric.empty())
+    return notBuilt("--metric " + options.metric);
+  if (options.microBatch.starts_with("explore"))
+    return notBuilt("--micro-batch " + options.microBatch);
+  auto profile = planner::loadProfile(options.target);
+  if (profile && profile->isCuda())
+    return notBuilt("--target " + options.target);
+  return {};
+}
+
+std::optional<Options> settleSplit(const Options &options, const Check &check) {
+  Checked found = check(checkAlone(options));
+  if (!found.relatesSamples)
+    return options;
+  if (std::string why = refusal(options); !why.empty()) {
+    options.sink->message({Severity::Error, "", why, {}});
+    return std::nullopt;
+  }
+  Options split = options;
+  split.splitBatch = true;
+  bool grows = true;
+  // What import refuses is left out by itself; what the check refuses is named to the next try.
+  while (grows) {
+    grows = false;
+    for (const std::string &node : found.nodes)
+      if (!node.empty() && std::ranges::find(split.meeting, node) == split.meeting.end()) {
+        split.meeting.push_back(node);
+        grows = true;
+      }
+    if (Checked next = check(checkAlone(split)); next.relatesSamples) {
+      grows |= found.nodes != next.nodes;
+      found = next;
+    } else {
+      break;
+    }
+  }
+  return split;
+}
+
+std::string splitNote(const Options &options, const Check &check,
+                      const std::function<planner::Search(const Options &)> &plan) {
+  Options trial = wholeBatchTrial(options);
+  trial.wholeBatch = false;
+  trial.microBatch = options.microBatch;
+  trial.devices = options.devices;
+  if (!refusal(trial).empty())
+    return {};
+  std::optional<Options> split = settleSplit(trial, check);
+  if (!split || !split->splitBatch)
+    return {};
+  planner::Search search = plan(*split);
+  if (!search.plan)
+    return {};
+  int64_t bytes = 0;
+  for (const planner::MemoryLine &line : search.memory)
+    bytes += line.bytes;
+  return fmt::format(
+      "to train it in micro-batches, exactly: --on-cross-batch split (micro-batch {}, {} of {}, {} a "
+      "step)",
+      search.plan->cut.m, planner::formatBytes(bytes), planner::formatBytes(search.budget),
+      planner::formatSeconds(search.plan->seconds()));
+}
+
+std::optional<planner::Error> misfitOfSplit(const planner::Problem &problem, int64_t batch) {
+  int main = problem.mainPhase();
+  auto isWhole = [&](int phase) {
+    return phase + 1 == main && problem.phases[phase].kind == planner::PhaseKind::Once;
+  };
+  std::set<int64_t> readers;
+  for (const planner::Parameter &parameter : problem.parameters)
+    if (parameter.after >= 0)
+      readers.insert(parameter.readers.begin(), parameter.readers.end());
+  double before = 0, after = 0;
+  for (const planner::Command &command : problem.commands) {
+    if (!readers.contains(command.id))
+      continue;
+    const planner::Amount &flops = command.variants.front().flops;
+    double whole = double(flops.fixed) + double(flops.perSample) * double(batch);
+    if (isWhole(command.phase))
+      after += whole;
+    else if (problem.phases[command.phase].kind == planner::PhaseKind::Main)
+      before += whole;
+  }
+  if (after <= before)
+    return std::nullopt;
+  return planner::Error{
+      fmt::format(
+          "samples meet too early to split the batch: {:.0f} % of the arithmetic of trained layers comes "
+          "after they meet, where the whole batch of {} is computed at once",
+          100 * after / (before + after), batch),
+      "cross-batch",
+      {"batch norm: export after model.eval() (statistics frozen, scale and bias still train), or use "
+       "GroupNorm",
+       "--on-cross-batch disable computes all of it on the whole batch"}};
+}
+
+} // namespace accum::driver

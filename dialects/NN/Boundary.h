@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a graph that relates samples passes from micro-batches to the whole batch, and back.
+#pragma once
+#include "dialects/NN/NNDialect.h"
+
+namespace accum::nn {
+
+/// On a reshape, a unit attribute: what is the same everywhere becomes #nn.whole, or the other way round.
+/// What is computed from something whole is whole; only such a reshape ends that.
+inline constexpr llvm::StringLiteral boundaryAttr = "nn.boundary";
+
+inline bool isBoundary(mlir::Operation *op) { return op->hasAttr(boundaryAttr); }
+
+/// `value` on the other side, as `type`.
+mlir::Value atBoundary(mlir::OpBuilder &builder, mlir::Value value, mlir::RankedTensorType type);
+
+/// On an iota along the batch axis, a unit attribute: it numbers the samples of the micro-step, from 0.
+inline constexpr llvm::StringLiteral numbersSamplesAttr = "nn.numbers_samples";
+
+/// On a total, a unit attribute: it is the sum of a loop of its own, behind which samples meet, and has a
+/// derivative.
+inline constexpr llvm::StringLiteral cutAttr = "nn.cut";
+
+inline bool isCut(mlir::Operation *op) { return mlir::isa<TotalOp>(op) && op->hasAttr(cutAttr); }
+
+} // namespace accum::nn

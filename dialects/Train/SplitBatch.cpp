@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/Train/SplitBatch.h"
+#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Origin.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+
+static constexpr llvm::StringLiteral kSplitBatch = "accum.split_batch";
+
+std::optional<int64_t> accum::train::splitBatchOf(Operation *module) {
+  auto attr = module->getAttrOfType<IntegerAttr>(kSplitBatch);
+  return attr ? std::optional(attr.getInt()) : std::nullopt;
+}
+
+void accum::train::recordSplitBatch(Operation *module, int64_t batch) {
+  module->setAttr(kSplitBatch, IntegerAttr::get(IntegerType::get(module->getContext(), 64), batch));
+}
+
+/// Of any part.
+static bool isOfDerivative(Location location) {
+  auto fused = dyn_cast<FusedLoc>(location);
+  return !accum::derivativeOf(location).empty() ||
+         (fused && llvm::any_of(fused.getLocations(), isOfDerivative));
+}
+
+llvm::SetVector<Operation *> accum::train::forwardByOrigin(Block &block) {
+  llvm::SetVector<Operation *> forward;
+  for (Operation &op : block.without_terminator()) {
+    auto command = dyn_cast<CommandOp>(op);
+    bool ends = isa<nn::ShareOp>(op) || (command && !command.getAccumulate().empty());
+    bool reads = llvm::all_of(op.getOperands(), [&](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      return !producer || forward.contains(producer);
+    });
+    if (!ends && reads && !isOfDerivative(op.getLoc()))
+      forward.insert(&op);
+  }
+  return forward;
+}

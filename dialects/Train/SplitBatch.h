@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a module records of a graph that is split where samples meet.
+#pragma once
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/SetVector.h"
+#include <optional>
+
+namespace accum::train {
+
+/// The global batch of a program that computes micro-batches up to where samples meet and the rest once, on
+/// exactly so many samples; nothing where samples are not related.
+std::optional<int64_t> splitBatchOf(mlir::Operation *module);
+void recordSplitBatch(mlir::Operation *module, int64_t batch);
+
+/// On a loop, a unit attribute: it goes on from the derivative that an earlier phase has found. The loss
+/// tells nothing of its forward part, only where its ops come from does.
+inline constexpr llvm::StringLiteral kGoesOn = "train.goes_on";
+
+/// Of such a loop's ops, or commands, those of its forward part: no derivative made them, or what they read.
+llvm::SetVector<mlir::Operation *> forwardByOrigin(mlir::Block &block);
+
+/// The function that computes the loss from what @forward returns, until the check puts it behind that.
+inline constexpr llvm::StringLiteral kWholeFunction = "whole";
+
+} // namespace accum::train

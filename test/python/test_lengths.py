@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of several lengths: narrower arrays and lists of samples give the step of the padded batch."""
+import pathlib
+
+import numpy
+import pytest
+
+import accum
+
+MODEL = pathlib.Path(__file__).resolve().parent.parent / "models" / "gpt2-dynamo-sequence.onnx"
+
+
+def texts(count, longest=16):
+    draw = numpy.random.default_rng(1)
+    lengths = [*draw.integers(2, longest, count - 1), longest]
+    return [draw.integers(1, 90, length) for length in lengths]
+
+
+def padded(rows, width):
+    ids, mask = numpy.zeros((len(rows), width), numpy.int64), numpy.zeros((len(rows), width), numpy.int64)
+    labels = numpy.full((len(rows), width), -100, numpy.int64)
+    for at, row in enumerate(rows):
+        ids[at, :len(row)], mask[at, :len(row)], labels[at, :len(row)] = row, 1, row
+    return {"input_ids": ids, "attention_mask": mask, "labels": labels}
+
+
+def samples(rows):
+    return [{"input_ids": row, "attention_mask": numpy.ones(len(row), numpy.int64), "labels": row} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lengths")
+    made = {}
+    for name, sizes in {"one": 16, "several": [5, 9, 16]}.items():
+        artifact = accum.compile(MODEL, batch=9, output=folder / f"{name}.accum", dim={"sequence": sizes}, optimizer="sgd")
+        made[name] = accum.Runner(artifact, lr=0.1)
+    yield made
+    for run in made.values():
+        run.close()
+
+
+def test_narrow_arrays_and_lists_of_samples(runs):
+    rows = texts(9)
+    expected = runs["one"].step(padded(rows, 16))
+    found = runs["several"].step(samples(rows))
+    assert found.loss == pytest.approx(expected.loss, rel=1e-6)
+    assert found.gradient_norm == pytest.approx(expected.gradient_norm, rel=1e-5)
+    short = [row[:6] for row in rows]
+    expected = runs["one"].step(padded(short, 16))
+    assert runs["several"].step(padded(short, 6)).loss == pytest.approx(expected.loss, rel=1e-5)
+
+
+def test_evaluation_over_batches_of_different_widths(runs):
+    rows = texts(9)
+    expected = runs["one"].evaluate(padded(rows, 16)).loss
+    parts = [padded([row[:7] for row in rows[:4]], 7), padded(rows[4:], 16)]
+    whole = padded([row[:7] for row in rows[:4]] + rows[4:], 16)
+    assert runs["several"].evaluate(parts).loss == pytest.approx(runs["one"].evaluate(whole).loss, rel=1e-6)
+    assert runs["several"].evaluate(padded(rows, 16)).loss == pytest.approx(expected, rel=1e-4)
+
+
+def test_what_is_refused(runs):
+    with pytest.raises(accum.DataError, match="lengths"):
+        runs["one"].step(samples(texts(9)))
+    with pytest.raises(accum.DataError, match="17 long, the largest size"):
+        runs["several"].step(padded(texts(9, longest=17), 17))
+
+
+def test_the_plan_has_a_row_for_each_length(runs):
+    rows = runs["several"].plan.lengths
+    assert [row["sizes"] for row in rows] == [{"sequence": 5}, {"sequence": 9}, {"sequence": 16}]
+    assert all(row["micro_batch"] >= 1 for row in rows)
+
+
+def test_a_module_with_lengths():
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.BertConfig(vocab_size=100, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+                                     intermediate_size=32, max_position_embeddings=32, num_labels=3, hidden_dropout_prob=0,
+                                     attention_probs_dropout_prob=0)
+    model = transformers.BertForSequenceClassification(config)
+    rows = texts(7)
+    batch = {name: torch.from_numpy(array) for name, array in padded(rows, 16).items() if name != "labels"}
+    batch["labels"] = torch.arange(7) % 3
+    with accum.Trainer(model, {name: array[:2] for name, array in batch.items()}, batch=7, lengths=[4, 8, 16],
+                       optimizer="sgd") as run:
+        assert run.step(batch).loss == pytest.approx(model(**batch).loss.item(), rel=1e-5)
+    with pytest.raises(accum.UsageError, match="lengths"):
+        accum.Trainer(model, batch, batch=7, lengths="short")

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples of their own lengths: which size holds each, what stands in a row, and what is refused.
+#include "runtime/data/Dataset.h"
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace accum::runtime;
+
+namespace {
+
+/// Ids and a mask of up to 8 places, labels of one number a sample; sizes 4 and 8.
+Manifest manifestOfTwo(bool isOnes = false) {
+  Manifest manifest;
+  manifest.m = 1;
+  manifest.lengthDims = {"sequence"};
+  manifest.lengths = {{{4}, 2, 1}, {{8}, 1, 2}};
+  InputSpec ids;
+  ids.name = "ids";
+  ids.dtype = ACCUM_I64;
+  ids.shape = {1, 8};
+  ids.batchDim = 0;
+  ids.padded = PaddedAxis{1, 0, 0, false};
+  InputSpec mask = ids;
+  mask.name = "mask";
+  mask.synthesize = Synthesize::Ones;
+  mask.padded = PaddedAxis{1, 0, 0, true, isOnes};
+  manifest.inputs = {ids, mask};
+  appendRuntimeInputs(manifest);
+  return manifest;
+}
+
+Array arrayOf(std::string name, std::vector<int64_t> shape, const std::vector<int64_t> &values) {
+  Array array;
+  array.name = std::move(name);
+  array.path = "memory";
+  array.dtype = ACCUM_I64;
+  array.shape = std::move(shape);
+  array.data = reinterpret_cast<const uint8_t *>(values.data());
+  return array;
+}
+
+std::vector<int64_t> rowAt(Dataset &dataset, size_t input, uint64_t sample, const LengthSpec &length) {
+  std::vector<int64_t> row(size_t(length.sizes[0]), -1);
+  dataset.copyPadded(input, sample, reinterpret_cast<uint8_t *>(row.data()), 0, length);
+  return row;
+}
+
+std::string refusal(const Manifest &manifest, std::vector<Array> arrays) {
+  auto dataset = Dataset::fromArrays(manifest, std::move(arrays));
+  return dataset ? "" : dataset.error().message;
+}
+
+} // namespace
+
+TEST(RaggedRows, AMaskSaysWhereASampleEnds) {
+  Manifest manifest = manifestOfTwo();
+  std::vector<int64_t> ids = {1, 2, 3, 9, 9, 9, 4, 5, 6, 7, 8, 9},
+                       mask = {1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1, 0};
+  auto dataset = Dataset::fromArrays(manifest, {arrayOf("ids", {2, 6}, ids), arrayOf("mask", {2, 6}, mask)});
+  ASSERT_TRUE(dataset) << dataset.error().message;
+  EXPECT_EQ(dataset->needOf(0), 0);
+  EXPECT_EQ(dataset->needOf(1), 1);
+  EXPECT_EQ(rowAt(*dataset, 0, 0, manifest.lengths[0]), (std::vector<int64_t>{1, 2, 3, 9}));
+  EXPECT_EQ(rowAt(*dataset, 1, 0, manifest.lengths[0]), (std::vector<int64_t>{1, 1, 1, 0}));
+  EXPECT_EQ(rowAt(*dataset, 0, 1, manifest.lengths[1]), (std::vector<int64_t>{4, 5, 6, 7, 8, 9, 0, 0}));
+}
+
+TEST(RaggedRows, OffsetsSayWhereSamplesBegin) {
+  Manifest manifest = manifestOfTwo();
+  std::vector<int64_t> ids = {1, 2, 3, 4, 5, 6, 7}, offsets = {0, 2, 2, 7};
+  auto dataset =
+      Dataset::fromArrays(manifest, {arrayOf("ids", {7}, ids), arrayOf("ids.offsets", {4}, offsets)});
+  ASSERT_TRUE(dataset) << dataset.error().message;
+  EXPECT_EQ(dataset->samples(), 3);
+  EXPECT_EQ(dataset->needOf(1), 0); // an empty one
+  EXPECT_EQ(dataset->needOf(2), 1);
+  EXPECT_EQ(rowAt(*dataset, 0, 0, manifest.lengths[0]), (std::vector<int64_t>{1, 2, 0, 0}));
+  // A mask that the data lacks ends where the sample ends.
+  EXPECT_EQ(rowAt(*dataset, 1, 0, manifest.lengths[0]), (std::vector<int64_t>{1, 1, 0, 0}));
+  EXPECT_EQ(rowAt(*dataset, 1, 2, manifest.lengths[1]), (std::vector<int64_t>{1, 1, 1, 1, 1, 0, 0, 0}));
+}
+
+TEST(RaggedRows, WhatIsRefused) {
+  Manifest manifest = manifestOfTwo();
+  std::vector<int64_t> ids(12, 1), mask(12, 1), wide(18, 1);
+  EXPECT_NE(refusal(manifest, {arrayOf("ids", {2, 9}, wide)})
+                .find("is 9 long, the largest size of `sequence` is 8"),
+            std::string::npos);
+  EXPECT_NE(refusal(manifest, {arrayOf("ids", {2, 6}, ids), arrayOf("mask", {2, 5}, mask)})
+                .find("places in sample 0"),
+            std::string::npos);
+  for (auto [offsets, what] :
+       {std::pair<std::vector<int64_t>, const char *>{{0, 3, 2, 12}, "falls from 3 to 2"},
+        {{0, 3, 13}, "ends at 13"},
+        {{1, 3, 12}, "begins at 1"}})
+    EXPECT_NE(refusal(manifest,
+                      {arrayOf("ids", {12}, ids), arrayOf("ids.offsets", {int64_t(offsets.size())}, offsets)})
+                  .find(what),
+              std::string::npos);
+}
+
+TEST(RaggedRows, HolesAreRefusedWhereTheLossNeedsOnes) {
+  std::vector<int64_t> ids = {1, 2, 3, 4}, left = {0, 1, 1, 0};
+  auto arrays = [&] {
+    return std::vector<Array>{arrayOf("ids", {1, 4}, ids), arrayOf("mask", {1, 4}, left)};
+  };
+  EXPECT_EQ(refusal(manifestOfTwo(), arrays()), "");
+  EXPECT_NE(refusal(manifestOfTwo(/*isOnes=*/true), arrays()).find("is padded before its last place"),
+            std::string::npos);
+}
