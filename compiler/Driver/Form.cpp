@@ -20,7 +20,7 @@ FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
   auto step = module.lookupSymbol<train::StepOp>("step");
   planner::Problem problem = buildProblem(step);
   llvm::StringSet<> inParts = frozenInParts(module);
-  addStateLines(layout->manifest, inParts, problem);
+  addStateLines(layout->manifest, inParts, rowBytes(module, *layout), problem);
   orderParameters(layout->manifest, inParts, problem);
   problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
   problem.tokensPerSample = tokensPerSample(step);

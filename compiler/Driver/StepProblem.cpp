@@ -4,6 +4,7 @@
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "dialects/Device/DeviceDialect.h"
 #include "dialects/NN/Views.h"
+#include "dialects/Train/SplitBatch.h"
 #include "runtime/artifact/Optimizers.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -45,7 +46,18 @@ llvm::StringSet<> frozenInParts(ModuleOp module) {
   return names;
 }
 
-void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
+int64_t rowBytes(ModuleOp module, const StateLayout &layout) {
+  int64_t bytes = 0;
+  if (train::splitBatchOf(module))
+    for (auto entry : layout.contents.scalars.getAsRange<DictionaryAttr>())
+      if (auto type = cast<RankedTensorType>(entry.getAs<TypeAttr>("type").getValue());
+          type.getNumElements() > 1)
+        bytes += static_cast<int64_t>(
+            llvm::alignTo(device::bytesOf(type), static_cast<uint64_t>(device::kStateAlignment)));
+  return bytes;
+}
+
+void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts, int64_t rows,
                    planner::Problem &problem) {
   int64_t trained = 0, frozen = 0, cut = 0, slots = 0;
   for (const runtime::ParameterSpec &param : manifest.params) {
@@ -55,7 +67,7 @@ void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &i
     problem.largestParameter = std::max(problem.largestParameter, param.trained ? bytes : 0);
   }
   auto gradients = static_cast<int64_t>(manifest.gradients.bytes);
-  auto rest = static_cast<int64_t>(manifest.stateBytes) - trained - frozen - cut - slots - gradients;
+  auto rest = static_cast<int64_t>(manifest.stateBytes) - trained - frozen - cut - slots - gradients - rows;
   using planner::StateRole;
   auto add = [&](const std::string &name, int64_t bytes, StateRole role = StateRole::Other) {
     if (bytes != 0)
@@ -70,6 +82,7 @@ void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &i
   bool isByTensor = runtime::findOptimizer(manifest.optimizer)->isByTensor();
   problem.wholeUpdate = isByTensor ? 1 : 0;
   add(manifest.optimizer + " state", slots, isByTensor ? StateRole::Other : StateRole::Optimizer);
+  add("rows of the batch", rows);
   add(planner::kAlignmentLine, rest);
 }
 

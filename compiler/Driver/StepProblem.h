@@ -4,6 +4,7 @@
 
 #include "compiler/Planner/Problem/Problem.h"
 #include "dialects/Train/TrainDialect.h"
+#include "passes/Schedule/StateLayout.h"
 #include "runtime/artifact/Manifest.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -13,8 +14,11 @@ namespace accum::driver {
 /// only those and what runs once.
 llvm::StringSet<> frozenInParts(mlir::ModuleOp module);
 
-/// The state by lines; what rounds offsets up counts as bookkeeping.
-void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
+/// Of a batch that is split where samples meet: the bytes of the state that hold what enters there.
+int64_t rowBytes(mlir::ModuleOp module, const StateLayout &layout);
+
+/// The state by lines; what rounds offsets up counts as bookkeeping. `rows`: see rowBytes.
+void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts, int64_t rows,
                    planner::Problem &problem);
 
 /// In the order of the state, with what each takes there; also those that no command contributes to. Frozen

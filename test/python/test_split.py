@@ -34,3 +34,16 @@ def test_another_number_of_samples_is_refused():
     split = trainer("split", micro_batch=5)
     with pytest.raises(accum.DataError, match="relates those of its batch to each other"):
         split.step(batches(1, 11)[0])
+
+
+def test_calls_of_accumulate_add_up():
+    split, whole = trainer("split", micro_batch=5), trainer("disable")
+    for batch in batches(2):
+        split.accumulate(batch)
+        whole.accumulate(batch)
+    for name in whole.state_dict():
+        numpy.testing.assert_allclose(split.read(name, "gradient"), whole.read(name, "gradient"), rtol=1e-4, atol=1e-6)
+    split.update(), whole.update()
+    known = whole.state_dict()
+    for name, value in split.state_dict().items():
+        numpy.testing.assert_allclose(value, known[name], rtol=1e-4, atol=1e-6)

@@ -176,14 +176,13 @@ int CutCheck::affords(const std::string &what, int64_t microSteps, bool &isAffor
 /// and are taken off again but once.
 int CutCheck::addAlone(Outcome &sum) {
   accum_cut cut = cutOf(info.m);
-  int64_t steps = plannedSteps;
-  for (cut.only = 0; cut.only < steps; ++cut.only)
+  for (cut.only = 0; cut.only < plannedSteps; ++cut.only)
     if (int code = add(cut, sum))
       return code;
   Outcome none;
   if (int code = add(cut, none))
     return code;
-  auto extra = double(steps - 1);
+  auto extra = double(plannedSteps - 1);
   sum.loss -= extra * none.loss;
   for (size_t index = 0; index < sum.gradients.size(); ++index)
     for (size_t at = 0; at < sum.gradients[index].size(); ++at)
@@ -248,12 +247,11 @@ int CutCheck::checkLengths(const Outcome &planned) {
 }
 
 int CutCheck::checkOthers(const Outcome &planned) {
-  int64_t steps = plannedSteps;
-  if (int code = checkFiner(planned); code || steps < 2)
+  if (int code = checkFiner(planned); code || plannedSteps < 2)
     return code;
   const std::string reverse = "the micro-steps in reverse order";
   bool isAfforded = false;
-  if (int code = affords(reverse, steps, isAfforded))
+  if (int code = affords(reverse, plannedSteps, isAfforded))
     return code;
   accum_cut cut = cutOf(info.m);
   cut.reversed = 1;
@@ -275,10 +273,9 @@ int CutCheck::checkFiner(const Outcome &planned) {
 }
 
 int CutCheck::checkAlone(const Outcome &planned) {
-  int64_t steps = plannedSteps;
   const std::string what = "each micro-step alone, summed in f64";
   bool isAfforded = false;
-  if (int code = affords(what, steps * (steps + 1), isAfforded); code || !isAfforded)
+  if (int code = affords(what, plannedSteps * (plannedSteps + 1), isAfforded); code || !isAfforded)
     return code;
   Outcome alone;
   if (int code = addAlone(alone))

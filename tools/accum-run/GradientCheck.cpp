@@ -96,7 +96,7 @@ private:
 int GradientCheck::takeGradient() {
   int64_t m = trial.info.m;
   samples = trial.samplesOf(m + ceilDiv(m, 3));
-  if (int code = trial.step({sizeof(accum_cut), 0, m, samples, -1}, loss))
+  if (int code = trial.step({sizeof(accum_cut), 0, 0, samples, -1, 0}, loss))
     return code;
   if (int code = trial.agree(loss))
     return code;

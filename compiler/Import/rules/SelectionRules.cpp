@@ -42,6 +42,7 @@ Kind kindOf(StringRef op) {
              Kind::Elementwise)
       .Cases({"Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan"},
              Kind::Elementwise)
+      .Cases({"Acosh", "Asinh", "Atanh", "Cosh", "Sinh"}, Kind::Elementwise)
       .Cases({"Swish", "Tanh", "ThresholdedRelu", "Where", "Xor", "Dropout"}, Kind::Elementwise)
       .Cases({"Bernoulli", "RandomNormalLike", "RandomUniformLike"}, Kind::Elementwise)
       .Cases({"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand"}, Kind::Move)

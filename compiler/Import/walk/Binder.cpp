@@ -168,6 +168,7 @@ const RuleTable &ruleTable() {
   static const RuleTable table = [] {
     RuleTable result;
     addActivationRules(result);
+    addHyperbolicRules(result);
     addAttentionRules(result);
     addConstantRules(result);
     addContractionRules(result);

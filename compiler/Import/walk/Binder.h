@@ -97,6 +97,7 @@ private:
 };
 
 void addActivationRules(RuleTable &table);
+void addHyperbolicRules(RuleTable &table);
 void addAttentionRules(RuleTable &table);
 void addConstantRules(RuleTable &table);
 void addContractionRules(RuleTable &table);
