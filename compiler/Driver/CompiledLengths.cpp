@@ -275,10 +275,12 @@ void CompiledLengths::printPlans() {
 }
 
 LogicalResult CompiledLengths::runAll() {
-  if (failed(load()) || failed(checkPaddings()) || failed(planAll()))
+  if (failed(load()) || failed(checkPaddings()))
     return failure();
   if (options.checkOnly)
     return success();
+  if (failed(planAll()))
+    return failure();
   printPlans();
   if (options.planOnly)
     return success();

@@ -2,6 +2,7 @@
 // Proves that what is after the end of a sample, where it is shorter than its size, does not reach the loss.
 #include "passes/Lengths/CheckPadding.h"
 #include "passes/Lengths/Inputs.h"
+#include "passes/Lengths/NormalForm.h"
 #include "passes/Lengths/PaddingWalk.h"
 #include "passes/Lengths/Passes.h"
 
@@ -67,26 +68,66 @@ private:
 };
 } // namespace
 
-static LogicalResult report(const Cause &cause, StringRef dimension) {
-  InFlightDiagnostic error = emitError(cause.location)
-                             << cause.sentence << ", so that padding along `" << dimension
+namespace {
+/// What came of one try: inputs, or why not.
+struct Outcome {
+  SmallVector<PaddedInput> inputs;
+  std::shared_ptr<const Cause> cause;
+  Operation *different = nullptr; ///< the graphs cannot be compared
+
+  bool isProved() const { return !cause && !different; }
+};
+} // namespace
+
+static Outcome prove(ArrayRef<func::FuncOp> sizes) {
+  Outcome outcome;
+  std::optional<Lockstep> lockstep = Lockstep::of(sizes, outcome.different);
+  if (!lockstep)
+    return outcome;
+  Tables tables(*lockstep);
+  Proof proof(*lockstep, tables);
+  outcome.cause = proof.cause();
+  if (outcome.cause)
+    return outcome;
+  proof.relax();
+  outcome.inputs = proof.inputs();
+  return outcome;
+}
+
+static LogicalResult report(const Outcome &outcome, StringRef dimension) {
+  if (outcome.different) {
+    InFlightDiagnostic error = emitError(outcome.different->getLoc())
+                               << "is computed in another form at another size of `" << dimension
+                               << "`, so that the sizes cannot be compared [padding-reaches-loss]";
+    error.attachNote() << "leave out sizes at which the graph folds, such as 1, or give one size";
+    return failure();
+  }
+  InFlightDiagnostic error = emitError(outcome.cause->location)
+                             << outcome.cause->sentence << ", so that padding along `" << dimension
                              << "` would change the loss [padding-reaches-loss]";
-  if (!cause.wayOut.empty())
-    error.attachNote() << cause.wayOut;
+  if (!outcome.cause->wayOut.empty())
+    error.attachNote() << outcome.cause->wayOut;
   error.attachNote() << "or give `" << dimension << "` one size: every sample is then padded to that";
   return failure();
 }
 
+/// As the graphs are; where that fails in the one form, in which more can be seen.
 FailureOr<SmallVector<PaddedInput>> checkPadding(ArrayRef<ModuleOp> sizes, StringRef dimension) {
-  FailureOr<Lockstep> lockstep = Lockstep::of(sizes, dimension);
-  if (failed(lockstep))
-    return failure();
-  Tables tables(*lockstep);
-  Proof proof(*lockstep, tables);
-  if (std::shared_ptr<const Cause> cause = proof.cause())
-    return report(*cause, dimension);
-  proof.relax();
-  return proof.inputs();
+  SmallVector<func::FuncOp> forwards;
+  for (ModuleOp size : sizes)
+    forwards.push_back(size.lookupSymbol<func::FuncOp>("forward"));
+  Outcome written = prove(forwards);
+  if (written.isProved())
+    return written.inputs;
+  SmallVector<OwningOpRef<func::FuncOp>> copies;
+  for (func::FuncOp &forward : forwards) {
+    copies.push_back(inNormalForm(forward));
+    forward = *copies.back();
+  }
+  Outcome normal = prove(forwards);
+  if (normal.isProved())
+    return normal.inputs;
+  return report(written.different ? normal : written, dimension);
 }
 
 namespace {

@@ -297,19 +297,19 @@ void knowEverywhere(Site &site, Value value, Facts &facts) {
 LogicalResult constant(nn::ConstantOp op, Site &site, Results results) {
   Facts &result = results[0];
   auto at = [&](size_t size) { return mlir::cast<nn::ConstantOp>(site.sizes.opAt(op, size)); };
+  // Ends as those of the largest, which has what the others lack: the beginning of a mask may hide nothing.
   std::vector<double> elements = elementsOf(op.getValue());
-  std::vector<double> smaller = elements;
   for (size_t size = 1; size < site.sizes.count(); ++size) {
     std::vector<double> larger = elementsOf(at(size).getValue());
     auto before = mlir::cast<RankedTensorType>(at(size - 1).getType()).getShape();
     auto shape = mlir::cast<RankedTensorType>(at(size).getType()).getShape();
-    if (smaller.empty() != larger.empty() || !isPrefix(before, smaller, shape, larger))
+    if (elements.empty() != larger.empty() || !isPrefix(before, elements, shape, larger))
       return site.refuse(rankOf(op.getResult()) == 0 || larger.size() == 1
                              ? "uses a number that is another one at another size"
                              : "uses a table of shape " + site.shape(op) +
                                    " that is no beginning of the one at a larger size",
                          "count positions from the left, and divide by counts of what is not padding");
-    smaller = std::move(larger);
+    elements = std::move(larger);
   }
   knowEverywhere(site, op, result);
   result.isTable = true;

@@ -51,14 +51,6 @@ static bool isSame(Operation *a, Operation *b, const DenseMap<Value, Value> &kno
                       [](auto pair) { return sameElementType(std::get<0>(pair), std::get<1>(pair)); });
 }
 
-static LogicalResult refuse(Operation *op, StringRef dimension) {
-  InFlightDiagnostic error = emitError(op->getLoc())
-                             << "is computed in another form at another size of `" << dimension
-                             << "`, so that the sizes cannot be compared [padding-reaches-loss]";
-  error.attachNote() << "leave out sizes at which the graph folds, such as 1, or give one size";
-  return failure();
-}
-
 /// A slice from the left of something that is as long as the slice at the other size.
 static bool mayBeMissing(Operation *op, const DenseMap<Value, Value> &known) {
   auto slice = dyn_cast<nn::SliceOp>(op);
@@ -68,22 +60,22 @@ static bool mayBeMissing(Operation *op, const DenseMap<Value, Value> &known) {
          known.lookup(slice.getInput());
 }
 
-/// Calls `record` with each op of `first` and that of `second`, and `known` has their values.
-static LogicalResult pairWith(func::FuncOp first, func::FuncOp second, StringRef dimension,
-                              DenseMap<Value, Value> &known,
-                              function_ref<void(Operation *, Operation *)> record) {
+/// Calls `record` with each op of `first` and that of `second`, and `known` has their values. Returns the
+/// first op that has no other; null where all have.
+static Operation *pairWith(func::FuncOp first, func::FuncOp second, DenseMap<Value, Value> &known,
+                           function_ref<void(Operation *, Operation *)> record) {
   if (first.getNumArguments() != second.getNumArguments())
-    return refuse(first, dimension);
+    return first;
   for (auto [a, b] : llvm::zip(first.getArguments(), second.getArguments())) {
     if (!sameElementType(a, b))
-      return refuse(first, dimension);
+      return first;
     known[a] = b;
   }
   auto next = bodyOf(second).begin(), end = bodyOf(second).end();
   for (Operation &op : bodyOf(first)) {
     bool isThere = next != end && isSame(&op, &*next, known);
     if (!isThere && !mayBeMissing(&op, known))
-      return refuse(&op, dimension);
+      return &op;
     if (!isThere)
       known[op.getResult(0)] = known.lookup(op.getOperand(0));
     else
@@ -91,18 +83,18 @@ static LogicalResult pairWith(func::FuncOp first, func::FuncOp second, StringRef
         known[a] = b;
     record(&op, isThere ? &*next++ : nullptr);
   }
-  return next == end ? success() : refuse(&*next, dimension);
+  return next == end ? nullptr : &*next;
 }
 
-FailureOr<Lockstep> Lockstep::of(ArrayRef<ModuleOp> sizes, StringRef dimension) {
+std::optional<Lockstep> Lockstep::of(ArrayRef<func::FuncOp> sizes, Operation *&different) {
   Lockstep lockstep;
-  for (ModuleOp size : sizes)
-    lockstep.forwards.push_back(size.lookupSymbol<func::FuncOp>("forward"));
+  llvm::append_range(lockstep.forwards, sizes);
   for (func::FuncOp forward : lockstep.forwards) {
     DenseMap<Value, Value> known;
-    if (failed(pairWith(lockstep.smallest(), forward, dimension, known,
-                        [&](Operation *a, Operation *b) { lockstep.ops[a].push_back(b); })))
-      return failure();
+    different = pairWith(lockstep.smallest(), forward, known,
+                         [&](Operation *a, Operation *b) { lockstep.ops[a].push_back(b); });
+    if (different)
+      return std::nullopt;
     for (auto [a, b] : known)
       lockstep.values[a].push_back(b);
   }

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include <optional>
 
 namespace accum::lengths {
 
@@ -11,8 +12,8 @@ namespace accum::lengths {
 /// at the largest size is not there.
 class Lockstep {
 public:
-  /// Fails with an error where the graphs differ in more than extents, constants and what counts them.
-  static mlir::FailureOr<Lockstep> of(llvm::ArrayRef<mlir::ModuleOp> sizes, llvm::StringRef dimension);
+  /// Nothing where the graphs differ in more than extents, constants and what counts them: in `different`.
+  static std::optional<Lockstep> of(llvm::ArrayRef<mlir::func::FuncOp> sizes, mlir::Operation *&different);
 
   mlir::func::FuncOp smallest() const { return forwards.front(); }
   size_t count() const { return forwards.size(); }

@@ -12,13 +12,40 @@ void dropFills(Facts &facts) {
     each.fill.reset();
 }
 
+/// eq(max(scores), -inf) of each row.
+bool asksIfHidden(Value condition, Value scores, int64_t axis) {
+  auto equal = condition.getDefiningOp<nn::ElementwiseOp>();
+  if (!equal || equal.getFn() != nn::ElementwiseFn::eq)
+    return false;
+  auto infinity = equal.getOperands()[1].getDefiningOp<nn::ConstantOp>();
+  std::vector<double> number = infinity ? elementsOf(infinity.getValue()) : std::vector<double>();
+  Value largest = equal.getOperands()[0];
+  while (auto reshape = largest.getDefiningOp<nn::ReshapeOp>())
+    largest = reshape.getInput();
+  auto reduce = largest.getDefiningOp<nn::ReduceOp>();
+  return number.size() == 1 && std::isinf(number[0]) && number[0] < 0 && reduce &&
+         reduce.getKind() == nn::ReduceKind::max && reduce.getInput() == scores &&
+         reduce.getAxes() == ArrayRef<int64_t>{axis};
+}
+
+/// select(eq(max(scores), -inf), number, scores): no row of them is -inf throughout, if nothing is as high as
+/// inf.
+bool replacesHiddenRows(nn::SoftmaxOp op, Site &site) {
+  auto select = op.getInput().getDefiningOp<nn::ElementwiseOp>();
+  if (!select || select.getFn() != nn::ElementwiseFn::select || !site.operands[0]->isCapped)
+    return false;
+  auto instead = select.getOperands()[1].getDefiningOp<nn::ConstantOp>();
+  return instead && llvm::all_of(elementsOf(instead.getValue()), [](double x) { return std::isfinite(x); }) &&
+         asksIfHidden(select.getOperands()[0], select.getOperands()[2], op.getAxis());
+}
+
 LogicalResult softmax(nn::SoftmaxOp op, Site &site, Results results) {
   int64_t axis = op.getAxis();
   Facts facts = *site.operands[0];
   Facts &result = results[0];
   // Rows in which every score is -inf have no weights.
   bool hasOpenRows = !op.getLog() && site.first(0, axis).isOrdinary();
-  result.isFinite = facts.isFinite || hasOpenRows;
+  result.isFinite = facts.isFinite || hasOpenRows || (!op.getLog() && replacesHiddenRows(op, site));
   if (const RaggedAxis *ragged = facts.along(axis)) {
     std::optional<Fill> fill = site.fill(0, axis);
     RaggedAxis weights = *ragged;

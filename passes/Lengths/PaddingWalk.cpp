@@ -148,6 +148,14 @@ static bool movesOnly(Operation *op) {
       op);
 }
 
+/// The lowest number is far from what something ordinary beside it could make infinite.
+static bool addsOrdinary(Site &site) {
+  auto elementwise = dyn_cast<nn::ElementwiseOp>(site.op);
+  bool adds = elementwise && (elementwise.getFn() == nn::ElementwiseFn::add ||
+                              elementwise.getFn() == nn::ElementwiseFn::sub);
+  return adds && llvm::any_of(site.operands, [](const Facts *each) { return each->isOrdinary; });
+}
+
 void PaddingWalk::visit(Operation *op) {
   SmallVector<Facts, 1> results(op->getNumResults());
   std::shared_ptr<const Cause> wrong = inherited(op);
@@ -172,7 +180,7 @@ void PaddingWalk::visit(Operation *op) {
   for (auto [result, each] : llvm::zip(op->getResults(), results)) {
     each.isOrdinary = isOrdinary(site, each);
     each.isCapped = isCapped(site, each);
-    each.isFinite &= each.isOrdinary || movesOnly(op);
+    each.isFinite &= each.isOrdinary || movesOnly(op) || addsOrdinary(site);
     each.wrong = wrong;
     facts[result] = std::move(each);
   }

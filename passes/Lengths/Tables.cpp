@@ -121,18 +121,12 @@ static Table transpose(nn::TransposeOp op, const Table &from, ArrayRef<int64_t> 
   return strided(shape, strides, 0, from);
 }
 
-std::optional<Table> Tables::compute(Operation *op) {
-  SmallVector<const Table *> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(find(operand));
-  Operation *large = sizes.opAt(op, sizes.count() - 1);
-  auto type = cast<RankedTensorType>(sizes.at(op->getResult(0), sizes.count() - 1).getType());
+std::optional<Table> computeTable(Operation *op, ArrayRef<const Table *> operands) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
   ArrayRef<int64_t> shape = type.getShape();
-  if (llvm::is_contained(operands, nullptr) || type.getNumElements() > kLargest)
+  if (type.getNumElements() > kLargest)
     return std::nullopt;
-  if (!large) // a slice that takes all
-    return *operands[0];
-  return llvm::TypeSwitch<Operation *, std::optional<Table>>(large)
+  return llvm::TypeSwitch<Operation *, std::optional<Table>>(op)
       .Case([&](nn::ConstantOp constant) -> std::optional<Table> {
         std::vector<double> elements = elementsOf(constant.getValue());
         if (elements.size() == 1)
@@ -153,6 +147,18 @@ std::optional<Table> Tables::compute(Operation *op) {
       .Case([&](nn::SliceOp sliceOp) { return slice(sliceOp, *operands[0], shape); })
       .Case([&](nn::TransposeOp transposeOp) { return transpose(transposeOp, *operands[0], shape); })
       .Default([](Operation *) { return std::nullopt; });
+}
+
+std::optional<Table> Tables::compute(Operation *op) {
+  SmallVector<const Table *> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(find(operand));
+  Operation *large = sizes.opAt(op, sizes.count() - 1);
+  if (llvm::is_contained(operands, nullptr))
+    return std::nullopt;
+  if (!large) // a slice that takes all
+    return *operands[0];
+  return computeTable(large, operands);
 }
 
 const Table *Tables::find(Value value) {

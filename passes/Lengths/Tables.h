@@ -12,6 +12,9 @@ struct Table {
   std::vector<double> data;
 };
 
+/// What `op` makes of tables; nothing where it is too large, or not computed here.
+std::optional<Table> computeTable(mlir::Operation *op, llvm::ArrayRef<const Table *> operands);
+
 /// At the largest size, which has every position.
 class Tables {
 public:

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// One form of a graph whatever folds at its size.
+#include "passes/Lengths/NormalForm.h"
+#include "dialects/NN/NNDialect.h"
+#include "passes/Lengths/Tables.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace accum::lengths {
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Rows `start`, `start` + 1, ..., `count` of them.
+struct Run {
+  int64_t start, count;
+};
+
+class NormalForm {
+public:
+  explicit NormalForm(func::FuncOp forward)
+      : body(forward.getBody().front()), builder(forward.getContext()) {}
+
+  void run() {
+    findTables();
+    spellTables();
+    for (Operation &op : llvm::make_early_inc_range(body)) {
+      if (auto reshape = dyn_cast<nn::ReshapeOp>(op))
+        shapeIndex(reshape);
+    }
+    for (Operation &op : llvm::make_early_inc_range(body))
+      if (auto gather = dyn_cast<nn::GatherOp>(op))
+        slicePieces(gather);
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+      if (op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>())
+        op.erase();
+  }
+
+private:
+  void findTables();
+  void spellTables();
+  void shapeIndex(nn::ReshapeOp reshape);
+  void slicePieces(nn::GatherOp gather);
+  Value piece(Value from, int64_t axis, Run run);
+  ElementsAttr attributeOf(Value value) const;
+
+  Block &body;
+  OpBuilder builder;
+  DenseMap<Value, Table> tables;
+};
+
+/// Numbers that an attribute of that type holds exactly.
+bool areExact(const Table &table, Type element) {
+  constexpr double kExact = 9007199254740992; // 2^53
+  return isa<FloatType>(element) || llvm::all_of(table.data, [](double x) { return std::abs(x) < kExact; });
+}
+
+void NormalForm::findTables() {
+  for (Operation &op : body) {
+    SmallVector<const Table *> operands;
+    for (Value operand : op.getOperands())
+      if (auto found = tables.find(operand); found != tables.end())
+        operands.push_back(&found->second);
+    bool isMade = op.getNumResults() == 1 && operands.size() == op.getNumOperands() &&
+                  nn::Placement::of(op.getResult(0).getType()).isReplicated();
+    std::optional<Table> table = isMade ? computeTable(&op, operands) : std::nullopt;
+    if (table && (isa<nn::ConstantOp>(op) || areExact(*table, typeOf(op.getResult(0)).getElementType())))
+      tables.try_emplace(op.getResult(0), std::move(*table));
+  }
+}
+
+ElementsAttr NormalForm::attributeOf(Value value) const {
+  if (auto constant = value.getDefiningOp<nn::ConstantOp>())
+    return constant.getValue();
+  Type element = typeOf(value).getElementType();
+  const std::vector<double> &data = tables.find(value)->second.data;
+  auto type = RankedTensorType::get(typeOf(value).getShape(), element);
+  if (auto real = dyn_cast<FloatType>(element))
+    return DenseElementsAttr::get(type, llvm::map_to_vector(data, [&](double x) {
+                                    APFloat number(x);
+                                    bool loses = false;
+                                    number.convert(real.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                                                   &loses);
+                                    return number;
+                                  }));
+  return DenseElementsAttr::get(type, llvm::map_to_vector(data, [&](double x) {
+                                  return APInt(element.getIntOrFloatBitWidth(), static_cast<int64_t>(x),
+                                               /*isSigned=*/true, /*implicitTrunc=*/true);
+                                }));
+}
+
+/// One for each use: which of them are equal is a matter of the size.
+void NormalForm::spellTables() {
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    if (op.getNumResults() == 1 && tables.contains(op.getResult(0)))
+      continue;
+    builder.setInsertionPoint(&op);
+    for (OpOperand &operand : op.getOpOperands()) {
+      Value value = operand.get();
+      if (!tables.contains(value))
+        continue;
+      Location location = value.getDefiningOp()->getLoc();
+      Value constant = nn::ConstantOp::create(builder, location, value.getType(), attributeOf(value));
+      Table table = tables.find(value)->second; // the map may move while it grows
+      tables.try_emplace(constant, std::move(table));
+      operand.set(constant);
+    }
+  }
+}
+
+/// A table's rows at a flat index, then a reshape: at an index of that shape.
+void NormalForm::shapeIndex(nn::ReshapeOp reshape) {
+  auto gather = reshape.getInput().getDefiningOp<nn::GatherOp>();
+  auto index = gather ? tables.find(gather.getIndices()) : tables.end();
+  if (index == tables.end() || index->second.shape.size() != 1 || gather.getBatchDims() != 0)
+    return;
+  ArrayRef<int64_t> from = typeOf(gather.getResult()).getShape(), to = typeOf(reshape.getResult()).getShape();
+  size_t axis = gather.getAxis(), behind = from.size() - axis - 1;
+  if (to.size() < axis + 1 + behind || to.take_front(axis) != from.take_front(axis) ||
+      to.take_back(behind) != from.take_back(behind))
+    return;
+  ArrayRef<int64_t> shape = to.drop_front(axis).drop_back(behind);
+  if (ShapedType::getNumElements(shape) != from[axis])
+    return;
+  builder.setInsertionPoint(gather);
+  auto flat = typeOf(gather.getIndices());
+  auto type = RankedTensorType::get(shape, flat.getElementType(), flat.getEncoding());
+  auto value = dyn_cast<DenseElementsAttr>(attributeOf(gather.getIndices()));
+  if (!value)
+    return;
+  Value shaped = nn::ConstantOp::create(builder, gather.getLoc(), type,
+                                        value.reshape(RankedTensorType::get(shape, flat.getElementType())));
+  Value rows = nn::GatherOp::create(builder, gather.getLoc(), reshape.getType(), gather.getInput(), shaped,
+                                    gather.getAxisAttr(), gather.getBatchDimsAttr());
+  reshape.getResult().replaceAllUsesWith(rows);
+}
+
+/// At most two of them; none where there are more, or an index counts from the end.
+SmallVector<Run, 2> runsOf(const Table &index) {
+  SmallVector<Run, 2> runs;
+  for (double at : index.data) {
+    auto row = static_cast<int64_t>(at);
+    if (!runs.empty() && runs.back().start + runs.back().count == row)
+      ++runs.back().count;
+    else if (row >= 0 && runs.size() < 2)
+      runs.push_back({row, 1});
+    else
+      return {};
+  }
+  return runs;
+}
+
+/// Those rows, of the one operand of a concatenation that has them.
+Value NormalForm::piece(Value from, int64_t axis, Run run) {
+  RankedTensorType type = typeOf(from);
+  if (run.start == 0 && run.count == type.getDimSize(axis))
+    return from;
+  auto concat = from.getDefiningOp<nn::ConcatOp>();
+  int64_t start = run.start;
+  for (Value part :
+       concat &&concat.getAxis() == static_cast<uint64_t>(axis) ? concat.getInputs() : ValueRange()) {
+    int64_t extent = typeOf(part).getDimSize(axis);
+    if (start >= 0 && start + run.count <= extent)
+      return piece(part, axis, {start, run.count});
+    start -= extent;
+  }
+  SmallVector<int64_t> shape(type.getShape()), starts(shape.size(), 0), strides(shape.size(), 1);
+  shape[axis] = run.count;
+  starts[axis] = run.start;
+  auto result = RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
+  return nn::SliceOp::create(builder, from.getLoc(), result, from, builder.getDenseI64ArrayAttr(starts),
+                             builder.getDenseI64ArrayAttr(strides));
+}
+
+void NormalForm::slicePieces(nn::GatherOp gather) {
+  auto index = tables.find(gather.getIndices());
+  nn::Placement placement = nn::Placement::of(gather.getInput().getType());
+  int64_t axis = gather.getAxis();
+  bool isRows = index != tables.end() && index->second.shape.size() == 1 && gather.getBatchDims() == 0 &&
+                !(placement.isBatched() && placement.dim == axis) &&
+                typeOf(gather.getResult()).getEncoding() == typeOf(gather.getInput()).getEncoding();
+  SmallVector<Run, 2> runs = isRows ? runsOf(index->second) : SmallVector<Run, 2>();
+  if (runs.empty())
+    return;
+  builder.setInsertionPoint(gather);
+  SmallVector<Value> pieces;
+  for (Run run : runs)
+    pieces.push_back(piece(gather.getInput(), axis, run));
+  Value rows =
+      pieces.size() == 1
+          ? pieces[0]
+          : nn::ConcatOp::create(builder, gather.getLoc(), gather.getType(), pieces, axis).getResult();
+  gather.getResult().replaceAllUsesWith(rows);
+}
+
+} // namespace
+
+OwningOpRef<func::FuncOp> inNormalForm(func::FuncOp forward) {
+  OwningOpRef<func::FuncOp> copy = forward.clone();
+  NormalForm(*copy).run();
+  return copy;
+}
+
+} // namespace accum::lengths
