@@ -86,7 +86,7 @@ private:
   Status findNeeds(const Manifest &manifest);
   void takeLargest(const Manifest &manifest);
   Status noteNeeds(const Column &column, std::vector<int32_t> &needed) const;
-  bool noteMade(const Column &column, std::vector<int32_t> &needed) const;
+  bool noteMadeMask(const Column &column, std::vector<int32_t> &needed) const;
   int64_t lengthOf(int64_t dim, uint64_t sample) const;
   template <typename T> const uint8_t *kept(const Expected<T> &row);
 

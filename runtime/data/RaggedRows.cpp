@@ -186,7 +186,7 @@ Status Dataset::noteNeeds(const Column &column, std::vector<int32_t> &needed) co
 }
 
 /// A mask that is made is 1 up to where the arrays end. Whether it says where samples end.
-bool Dataset::noteMade(const Column &column, std::vector<int32_t> &needed) const {
+bool Dataset::noteMadeMask(const Column &column, std::vector<int32_t> &needed) const {
   const PaddedAxis &padded = *column.spec->padded;
   if (!padded.isMask || column.spec->synthesize != Synthesize::Ones || padded.padding == 1)
     return false;
@@ -212,7 +212,7 @@ Status Dataset::findNeeds(const Manifest &manifest) {
     const Column *leader = nullptr;
     for (const Column &column : columns) {
       if (column.spec->padded && column.spec->padded->dim == int64_t(dim) && column.shards.empty())
-        isMasked |= noteMade(column, needed);
+        isMasked |= noteMadeMask(column, needed);
       if (!column.spec->padded || column.spec->padded->dim != int64_t(dim) || column.shards.empty())
         continue;
       for (size_t shard = 0, sample = 0; shard < column.shards.size(); ++shard)
