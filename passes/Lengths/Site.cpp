@@ -34,6 +34,8 @@ First Site::first(unsigned operand, int64_t axis) const {
   // A sample has a position, so that one is before the end.
   if (ragged && ragged->fill && !ragged->fill->isCausal && ragged->fill->from >= 0 && ragged->fill->before)
     return First::of(*ragged->fill->before);
+  if (ragged && ragged->first.kind == First::Kind::Number)
+    return ragged->first;
   if (facts.isOrdinary && !(ragged && facts.isTable))
     return {First::Kind::Ordinary};
   std::optional<double> number =

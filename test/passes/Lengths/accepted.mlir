@@ -112,3 +112,43 @@ func.func @forward(%x: tensor<1x{S}xf32, #b>, %m: tensor<1x{S}xi1, #b>) -> tenso
   %s = nn.reduce <sum> (%d) {axes = array<i64: 1>} : (tensor<1x{S}xf32, #b>) -> tensor<1xf32, #b>
   return %s : tensor<1xf32, #b>
 }
+
+// -----
+
+// Causal order and the mask together, added to scores: the first position is seen by all.
+// expected-remark @below {{input 0 axis 1: 0 after the end}} expected-remark @below {{input 1 axis 1: 0 after the end, 1 before it}}
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x{S}xi1, #b>) -> tensor<1x1x4xf32, #b> {
+  %zero = nn.constant {value = dense<0.0> : tensor<f32>} : tensor<f32, #r>
+  %low = nn.constant {value = dense<-3.40282347E+38> : tensor<f32>} : tensor<f32, #r>
+  %i = nn.iota 0 : tensor<{S}x1xi64, #r>
+  %j = nn.iota 1 : tensor<1x{S}xi64, #r>
+  %t = nn.elementwise <le> (%j, %i) : (tensor<1x{S}xi64, #r>, tensor<{S}x1xi64, #r>) -> tensor<{S}x{S}xi1, #r>
+  %k = nn.reshape %m : tensor<1x{S}xi1, #b> -> tensor<1x1x{S}xi1, #b>
+  %a = nn.elementwise <logical_and> (%t, %k) : (tensor<{S}x{S}xi1, #r>, tensor<1x1x{S}xi1, #b>) -> tensor<1x{S}x{S}xi1, #b>
+  %h = nn.elementwise <select> (%a, %zero, %low) : (tensor<1x{S}x{S}xi1, #b>, tensor<f32, #r>, tensor<f32, #r>) -> tensor<1x{S}x{S}xf32, #b>
+  %q = nn.contract "bqd,bkd->bqk" (%x, %x) : (tensor<1x{S}x4xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x{S}x{S}xf32, #b>
+  %s = nn.elementwise <add> (%q, %h) : (tensor<1x{S}x{S}xf32, #b>, tensor<1x{S}x{S}xf32, #b>) -> tensor<1x{S}x{S}xf32, #b>
+  %p = nn.softmax(%s) {axis = 2 : i64} : (tensor<1x{S}x{S}xf32, #b>) -> tensor<1x{S}x{S}xf32, #b>
+  %o = nn.contract "bqk,bkd->bqd" (%p, %x) : (tensor<1x{S}x{S}xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x{S}x4xf32, #b>
+  %y = nn.slice %o at [0, 0, 0] by [1, 1, 1] : tensor<1x{S}x4xf32, #b> -> tensor<1x1x4xf32, #b>
+  return %y : tensor<1x1x4xf32, #b>
+}
+
+// -----
+
+// A shift by a constant index, 0, S, S+1, ..., as ScatterND is exported.
+// expected-remark @below {{input 0 axis 1: 0 after the end}}
+func.func @forward(%x: tensor<1x{S}xi64, #b>) -> tensor<1x1xi64, #b> {
+  %zero = nn.constant {value = dense<0> : tensor<i64>} : tensor<i64, #r>
+  %last = nn.constant {value = dense<{S-1}> : tensor<i64>} : tensor<i64, #r>
+  %n = nn.iota 0 : tensor<{S}xi64, #r>
+  %f = nn.elementwise <eq> (%n, %zero) : (tensor<{S}xi64, #r>, tensor<i64, #r>) -> tensor<{S}xi1, #r>
+  %g = nn.elementwise <add> (%n, %last) : (tensor<{S}xi64, #r>, tensor<i64, #r>) -> tensor<{S}xi64, #r>
+  %i = nn.elementwise <select> (%f, %zero, %g) : (tensor<{S}xi1, #r>, tensor<i64, #r>, tensor<{S}xi64, #r>) -> tensor<{S}xi64, #r>
+  %z = nn.broadcast %zero : tensor<i64, #r> -> tensor<1x{S}xi64, #b>
+  %a = nn.slice %x at [0, 0] by [1, 1] : tensor<1x{S}xi64, #b> -> tensor<1x{S-1}xi64, #b>
+  %c = nn.concat(%z, %a) {axis = 1 : i64} : (tensor<1x{S}xi64, #b>, tensor<1x{S-1}xi64, #b>) -> tensor<1x{2*S-1}xi64, #b>
+  %h = nn.gather(%c, %i) {axis = 1 : i64} : (tensor<1x{2*S-1}xi64, #b>, tensor<{S}xi64, #r>) -> tensor<1x{S}xi64, #b>
+  %y = nn.slice %h at [0, 1] by [1, 1] : tensor<1x{S}xi64, #b> -> tensor<1x1xi64, #b>
+  return %y : tensor<1x1xi64, #b>
+}

@@ -163,3 +163,18 @@ func.func @forward(%x: tensor<1x{S}x4xf32, #b>) -> tensor<1x4x4xf32, #b> {
   %y = nn.contract "bsd,bse->bde" (%x, %x) : (tensor<1x{S}x4xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x4x4xf32, #b>
   return %y : tensor<1x4x4xf32, #b>
 }
+
+// -----
+
+// A table of zeros at the smaller size is not one at the larger.
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>) -> tensor<1x4xf32, #b> {
+  %six = nn.constant {value = dense<6> : tensor<i64>} : tensor<i64, #r>
+  %n = nn.iota 0 : tensor<{S}x1xi64, #r>
+  %f = nn.elementwise <ge> (%n, %six) : (tensor<{S}x1xi64, #r>, tensor<i64, #r>) -> tensor<{S}x1xi1, #r>
+  %w = nn.cast %f : tensor<{S}x1xi1, #r> -> tensor<{S}x1xf32, #r>
+  %y = nn.elementwise <mul> (%x, %w) : (tensor<1x{S}x4xf32, #b>, tensor<{S}x1xf32, #r>) -> tensor<1x{S}x4xf32, #b>
+  // expected-error @below {{takes the sum over the positions along axis 1 of [1, 6, 4]}}
+  // expected-note @below {{mask it first}} expected-note @below {{one size}}
+  %s = nn.reduce <sum> (%y) {axes = array<i64: 1>} : (tensor<1x{S}x4xf32, #b>) -> tensor<1x4xf32, #b>
+  return %s : tensor<1x4xf32, #b>
+}
