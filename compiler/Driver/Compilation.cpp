@@ -42,7 +42,8 @@ void Compilation::writeReproducer() {
 
 /// Where the batch cannot be cut: whether it can be computed whole, and whether that fits.
 void Compilation::offerWholeBatch() {
-  if (options.wholeBatch || options.splitBatch || options.isOneOfSizes || options.batch == 0 || !diagnostics.onlyCrossBatch())
+  if (options.wholeBatch || options.splitBatch || options.isOneOfSizes || options.batch == 0 ||
+      !diagnostics.onlyCrossBatch())
     return;
   const Options asked = wholeBatchTrial(options);
   Workspace apart(asked);

@@ -24,9 +24,10 @@ std::string refusal(const Options &options) {
   if (isDump(options.model))
     return fmt::format("--dim {}: a dump has one size: leave --dim out [usage]", dim);
   if (options.onCrossBatch != "reject")
-    return fmt::format("--dim {}: several sizes of a batch whose samples are related are not built yet: leave "
-                       "--on-cross-batch {} out, or --dim {}=SIZE [not-built]",
-                       dim, options.onCrossBatch, dim);
+    return fmt::format(
+        "--dim {}: several sizes of a batch whose samples are related are not built yet: leave "
+        "--on-cross-batch {} out, or --dim {}=SIZE [not-built]",
+        dim, options.onCrossBatch, dim);
   if (exploredRange(options.microBatch))
     return fmt::format("--dim {}: --micro-batch explore times one size: --dim {}=SIZE [usage]", dim, dim);
   if (!options.planFile.empty())
@@ -37,9 +38,12 @@ std::string refusal(const Options &options) {
   if (!options.toPhase.empty())
     return fmt::format("--to {}: prints one size: --dim {}=SIZE [usage]", options.toPhase, dim);
   if (options.lengths.dims.size() > 1 && !options.lengths.longest.empty())
-    return fmt::format("--dim {}=auto: chooses the sizes of one dimension: name those of several in pairs, --dim A=16,32 --dim B=8,16 [not-built]", dim);
+    return fmt::format("--dim {}=auto: chooses the sizes of one dimension: name those of several in pairs, "
+                       "--dim A=16,32 --dim B=8,16 [not-built]",
+                       dim);
   if (profile && profile->isCuda())
-    return fmt::format("--dim {}: several sizes on a GPU are not built yet: --dim {}=SIZE [not-built]", dim, dim);
+    return fmt::format("--dim {}: several sizes on a GPU are not built yet: --dim {}=SIZE [not-built]", dim,
+                       dim);
   return {};
 }
 
@@ -349,7 +353,8 @@ static int chooseLengths(Options &options) {
     return all;
   };
   constexpr int64_t kPlanned = 3; ///< sizes from which the cost of others is known
-  lengths.sizes = each(ladder(longest, lengths.file.empty() ? std::max<int64_t>(lengths.count, 2) : kPlanned));
+  lengths.sizes =
+      each(ladder(longest, lengths.file.empty() ? std::max<int64_t>(lengths.count, 2) : kPlanned));
   if (lengths.file.empty()) {
     options.sink->message(
         {Severity::Notice,

@@ -31,7 +31,8 @@ std::string addLengths(LengthOptions &lengths, const std::string &name, std::vec
     if (sizes[i] <= sizes[i - 1])
       return fmt::format("--dim {}: sizes ascend, {} follows {} [usage]", name, sizes[i], sizes[i - 1]);
   if (sizes.size() > size_t(runtime::kMostLengths))
-    return fmt::format("--dim {}: has {} sizes, at most {} [usage]", name, sizes.size(), runtime::kMostLengths);
+    return fmt::format("--dim {}: has {} sizes, at most {} [usage]", name, sizes.size(),
+                       runtime::kMostLengths);
   if (lengths.any() && lengths.sizes.size() != sizes.size())
     return fmt::format("--dim {}: has {} sizes where {} has {}: they are taken in pairs [usage]", name,
                        sizes.size(), lengths.dims.front(), lengths.sizes.size());

@@ -66,7 +66,8 @@ LogicalResult keyDraws(ArrayRef<ModuleOp> sizes) {
       return a->getName() == b->getName() && keyOf(a) == keyOf(b);
     };
     if (!llvm::equal(own, largest, isSame))
-      return module.emitError("draws other random numbers at one size than at another: one size, --dim NAME=SIZE, compiles [unsupported]");
+      return module.emitError("draws other random numbers at one size than at another: one size, --dim "
+                              "NAME=SIZE, compiles [unsupported]");
     for (auto [draw, like] : llvm::zip_equal(own, largest)) {
       SmallVector<int64_t> shape = numberedAs(like->getResult(0));
       if (shape != numberedAs(draw->getResult(0)))
@@ -95,10 +96,10 @@ LogicalResult notePadding(ModuleOp module, ArrayRef<PaddedInput> inputs, int64_t
     nn::Placement placement = nn::Placement::of(type);
     bool isRow = placement.isBatched() && placement.dim == 0 && type.getDimSize(0) == 1 && input.axis > 0;
     if (!isRow || forward.getArgAttr(input.argument, "train.padded"))
-      return module.emitError() << "input " << name
-                                << (isRow ? " has two axes that are padded"
-                                          : " does not begin with its samples")
-                                << ", which several sizes need: one size, --dim NAME=SIZE, compiles [unsupported]";
+      return module.emitError()
+             << "input " << name
+             << (isRow ? " has two axes that are padded" : " does not begin with its samples")
+             << ", which several sizes need: one size, --dim NAME=SIZE, compiles [unsupported]";
     forward.setArgAttr(
         input.argument, "train.padded",
         builder.getDictionaryAttr({builder.getNamedAttr("axis", builder.getI64IntegerAttr(input.axis)),

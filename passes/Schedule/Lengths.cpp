@@ -157,8 +157,9 @@ LogicalResult JoinedModule::take(ModuleOp other, size_t length) {
     return failure();
   auto plan = other->getAttrOfType<train::PlanAttr>("train.plan");
   if (waysOf(plan) != waysOf(module->getAttrOfType<train::PlanAttr>("train.plan")))
-    return module.emitError() << "the sizes of the model spread their state in different ways: --shard none, or one "
-                                 "size, --dim NAME=SIZE, compiles [unsupported]";
+    return module.emitError()
+           << "the sizes of the model spread their state in different ways: --shard none, or one "
+              "size, --dim NAME=SIZE, compiles [unsupported]";
   DenseMap<StringAttr, StringAttr> names;
   for (auto kernel : other.getOps<func::FuncOp>())
     names[kernel.getSymNameAttr()] = kernelLike(kernel);

@@ -79,7 +79,7 @@ accum_ctx ToyRuntime::context(uint64_t step) {
   static const uint64_t rng[4] = {0, 0, 0, 0};
   static const uint8_t flags[2] = {0, 1};
   return {stateBytes.data(), scratch.data(), inputs, &table, this, 0, step, rng, flags, 0, 1,
-          samples.x.size(), nullptr};
+          samples.x.size(),  nullptr};
 }
 
 int ToyRuntime::step(const accum_program_v1 &program, uint64_t number) {
