@@ -2,8 +2,8 @@
 // `--dim NAME=16,32,...`: one program of several sizes.
 #include "compiler/Driver/CompiledLengths.h"
 #include "compiler/Driver/Compilation.h"
-#include "compiler/Driver/Explore.h"
 #include "compiler/Driver/LengthData.h"
+#include "compiler/Driver/LengthOptions.h"
 #include "compiler/Driver/LengthPlans.h"
 #include "compiler/Driver/Lengths.h"
 #include "compiler/Driver/Summary.h"
@@ -16,36 +16,6 @@ using namespace mlir;
 
 namespace accum::driver {
 namespace {
-
-/// What several sizes cannot be combined with, as a message with its slug; empty: nothing.
-std::string refusal(const Options &options) {
-  const std::string &dim = options.lengths.dims.front();
-  auto profile = planner::loadProfile(options.target);
-  if (isDump(options.model))
-    return fmt::format("--dim {}: a dump has one size: leave --dim out [usage]", dim);
-  if (options.onCrossBatch != "reject")
-    return fmt::format(
-        "--dim {}: several sizes of a batch whose samples are related are not built yet: leave "
-        "--on-cross-batch {} out, or --dim {}=SIZE [not-built]",
-        dim, options.onCrossBatch, dim);
-  if (exploredRange(options.microBatch))
-    return fmt::format("--dim {}: --micro-batch explore times one size: --dim {}=SIZE [usage]", dim, dim);
-  if (!options.planFile.empty())
-    return fmt::format("--dim {}: --plan is of one size: --dim {}=SIZE [usage]", dim, dim);
-  if (options.accumulationSteps)
-    return fmt::format("--dim {}: each size has its own micro-steps: leave --accumulation-steps out [usage]",
-                       dim);
-  if (!options.toPhase.empty())
-    return fmt::format("--to {}: prints one size: --dim {}=SIZE [usage]", options.toPhase, dim);
-  if (options.lengths.dims.size() > 1 && !options.lengths.longest.empty())
-    return fmt::format("--dim {}=auto: chooses the sizes of one dimension: name those of several in pairs, "
-                       "--dim A=16,32 --dim B=8,16 [not-built]",
-                       dim);
-  if (profile && profile->isCuda())
-    return fmt::format("--dim {}: several sizes on a GPU are not built yet: --dim {}=SIZE [not-built]", dim,
-                       dim);
-  return {};
-}
 
 /// The model at each size, in one workspace.
 class CompiledLengths {
@@ -390,7 +360,7 @@ static int chooseLengths(Options &options) {
 
 int compileLengths(const Options &given) {
   Options options = given;
-  if (std::string why = refusal(options); !why.empty())
+  if (std::string why = misfitOfLengths(options); !why.empty())
     return fail(options, 2, why);
   if (!options.lengths.longest.empty())
     if (int code = chooseLengths(options))

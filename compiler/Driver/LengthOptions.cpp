@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `--dim` and what belongs to it.
 #include "compiler/Driver/LengthOptions.h"
+#include "compiler/Driver/Compilation.h"
+#include "compiler/Driver/Explore.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "runtime/artifact/LengthJson.h"
 #include <algorithm>
@@ -86,6 +88,35 @@ std::string readDims(Options &options, const std::vector<std::string> &dims, con
                        lengths.file.empty() ? "--lengths-count" : "--lengths");
   if (lengths.count > runtime::kMostLengths)
     return fmt::format("--lengths-count {}: at most {} [usage]", lengths.count, runtime::kMostLengths);
+  return {};
+}
+
+std::string misfitOfLengths(const Options &options) {
+  const std::string &dim = options.lengths.dims.front();
+  auto profile = planner::loadProfile(options.target);
+  if (isDump(options.model))
+    return fmt::format("--dim {}: a dump has one size: leave --dim out [usage]", dim);
+  if (options.onCrossBatch != "reject")
+    return fmt::format(
+        "--dim {}: several sizes of a batch whose samples are related are not built yet: leave "
+        "--on-cross-batch {} out, or --dim {}=SIZE [not-built]",
+        dim, options.onCrossBatch, dim);
+  if (exploredRange(options.microBatch))
+    return fmt::format("--dim {}: --micro-batch explore times one size: --dim {}=SIZE [usage]", dim, dim);
+  if (!options.planFile.empty())
+    return fmt::format("--dim {}: --plan is of one size: --dim {}=SIZE [usage]", dim, dim);
+  if (options.accumulationSteps)
+    return fmt::format("--dim {}: each size has its own micro-steps: leave --accumulation-steps out [usage]",
+                       dim);
+  if (!options.toPhase.empty())
+    return fmt::format("--to {}: prints one size: --dim {}=SIZE [usage]", options.toPhase, dim);
+  if (options.lengths.dims.size() > 1 && !options.lengths.longest.empty())
+    return fmt::format("--dim {}=auto: chooses the sizes of one dimension: name those of several in pairs, "
+                       "--dim A=16,32 --dim B=8,16 [not-built]",
+                       dim);
+  if (profile && profile->isCuda())
+    return fmt::format("--dim {}: several sizes on a GPU are not built yet: --dim {}=SIZE [not-built]", dim,
+                       dim);
   return {};
 }
 

@@ -10,4 +10,7 @@ namespace accum::driver {
 /// where something is wrong.
 std::string readDims(Options &options, const std::vector<std::string> &dims, const std::string &count);
 
+/// What several sizes cannot be combined with, as a message with its slug; empty: nothing.
+std::string misfitOfLengths(const Options &options);
+
 } // namespace accum::driver

@@ -170,11 +170,8 @@ LogicalResult JoinedModule::take(ModuleOp other, size_t length) {
   });
   int64_t most = idsIn(other);
   for (StringRef name : {"step", "eval"})
-    if (auto step = other.lookupSymbol<train::StepOp>(name)) {
-      if (train::PhaseOp update = step.getUpdate())
-        update.erase(); // the largest size's
-      takeStep(step, plan, length, renamed);
-    }
+    if (auto step = other.lookupSymbol<train::StepOp>(name))
+      takeStep(step, plan, length, renamed); // of its update only what adds to parts of gradients is written
   ids += most;
   scratch = std::max(scratch, plan.getScratch());
   if (DictionaryAttr places = plan.getShard())

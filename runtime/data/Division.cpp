@@ -53,8 +53,13 @@ std::vector<int64_t> moveUp(const std::vector<int64_t> &counts, const std::vecto
   return Search(counts, capacity, lengths).run();
 }
 
-Division::Division(Share share)
-    : shares{share}, microSteps{share.steps}, steps(share.steps), samples(share.samples) {}
+void Division::take(const Share &share) {
+  shares.assign(1, share);
+  order.clear();
+  microSteps.assign(1, share.steps);
+  steps = share.steps;
+  samples = share.samples;
+}
 
 Division::Division(const std::vector<uint8_t> &needs, const std::vector<LengthSpec> &lengths, int ranks,
                    int rank, int64_t rows)

@@ -11,7 +11,9 @@ namespace accum::runtime {
 
 struct Division {
   /// One length: the share is all of it.
-  explicit Division(Share share);
+  explicit Division(const Share &share) { take(share); }
+  /// The same again, in the memory that is there.
+  void take(const Share &share);
   /// `needs`: of each sample of the window the first of `lengths` that holds it. Every rank computes the same
   /// division from the same window. Samples that do not fill the micro-steps of their length move up to the
   /// next one where all of that takes less predicted time. `rows`: samples of a micro-step, 0: as many as it

@@ -134,7 +134,7 @@ private:
   Status requireStep(const Dataset &samples) const;
   Status requireEvaluation(const Dataset &data) const;
   Expected<Share> shareOfGiven(const Dataset &samples);
-  Division divide(const Feed &of, const Window &window, const Share &share, int64_t rows = 0) const;
+  void divide(const Feed &of, const Window &window, const Share &share, int64_t rows = 0);
   Status agree(const Status &own) { return collectives->agree(own); }
   bool leavesOutIncomplete(const Dataset &data, bool dropLast);
   Status prepare(const accum_open_options &options);

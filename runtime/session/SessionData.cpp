@@ -82,14 +82,17 @@ Status Session::prepareStep(uint64_t step) {
   return checkValues();
 }
 
-/// Of a window whose share, of one length, is this.
-Division Session::divide(const Feed &of, const Window &window, const Share &share, int64_t rows) const {
+/// Of a window whose share, of one length, is this: then nothing is allocated.
+void Session::divide(const Feed &of, const Window &window, const Share &share, int64_t rows) {
   std::vector<uint8_t> needs = of.needsOf(window);
   if (cut.longest)
     std::ranges::fill(needs, uint8_t(artifact.manifest.lengths.size() - 1));
-  return needs.empty()
-             ? Division(share)
-             : Division(needs, artifact.manifest.lengths, collectives->ranks(), collectives->rank(), rows);
+  if (!needs.empty())
+    division.emplace(needs, artifact.manifest.lengths, collectives->ranks(), collectives->rank(), rows);
+  else if (division)
+    division->take(share);
+  else
+    division.emplace(share);
 }
 
 Status Session::selectWindow(uint64_t step) {
@@ -104,7 +107,7 @@ Status Session::selectWindow(uint64_t step) {
   Share share(window.samples, artifact.manifest.m, collectives->ranks(), collectives->rank(), cut.rows);
   feeding = &*feed;
   feeding->select(window);
-  division = divide(*feed, window, share, cut.rows);
+  divide(*feed, window, share, cut.rows);
   // Which samples of the next window are this rank's depends on their lengths.
   bool isKnown = artifact.manifest.lengths.empty() || collectives->ranks() == 1;
   if (cut.samples == 0 && isKnown) {

@@ -55,7 +55,7 @@ Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   feeding = &*evaluation;
   Window window = evaluationShare ? share.windowOf(evaluation->samples()) : of;
   feeding->select(window);
-  division = divide(*evaluation, window, share);
+  divide(*evaluation, window, share);
   device->startStep(true);
   ranges.beginStep(0, /*evaluates=*/true);
   auto context = makeContext(0);

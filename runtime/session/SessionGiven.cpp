@@ -66,7 +66,7 @@ Status Session::selectGiven(Expected<Dataset> samples, uint64_t step, uint64_t s
   feeding = &*given;
   Window window = placed->windowOf(given->samples());
   feeding->select(window);
-  division = divide(*given, window, *placed, cut.rows);
+  divide(*given, window, *placed, cut.rows);
   return {};
 }
 
