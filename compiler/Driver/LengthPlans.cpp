@@ -51,7 +51,7 @@ std::vector<Size> sizesOf(const planner::Search &search) {
 class ForeseenBatches {
 public:
   explicit ForeseenBatches(const Options &options) : devices(options.devices) {
-    constexpr int kBatches = 32;
+    constexpr int kBatches = 16;
     std::vector<double> shares;
     for (size_t length = 0; length < options.lengths.sizes.size(); ++length)
       shares.push_back(shareOf(options.lengths, length));

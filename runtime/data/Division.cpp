@@ -3,47 +3,67 @@
 #include "runtime/data/Division.h"
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace accum::runtime {
 namespace {
 
-/// Choices of `moveUp`, tried one after the other: lengths are few.
+/// The choices of `moveUp`: how many rounds each length has, from all that it needs down to none. What is
+/// left goes up. Costs of the same number carried into the same length are computed once.
 class Search {
 public:
   Search(const std::vector<int64_t> &counts, const std::vector<int64_t> &capacity,
          const std::vector<LengthSpec> &lengths)
-      : counts(counts), capacity(capacity), lengths(lengths), chosen(counts.size()), best(counts) {}
+      : counts(counts), capacity(capacity), lengths(lengths), known(counts.size()) {}
 
   std::vector<int64_t> run() {
-    tryFrom(0, 0, 0);
-    return best;
+    std::vector<int64_t> taken;
+    int64_t carried = 0;
+    for (size_t length = 0; length < counts.size(); ++length) {
+      int64_t all = counts[length] + carried;
+      taken.push_back(std::min(all, best(length, carried).rounds * capacity[length]));
+      carried = all - taken.back();
+    }
+    return taken;
   }
 
 private:
-  void tryFrom(size_t length, int64_t carried, double seconds) {
-    if (seconds >= least)
-      return;
-    if (length == counts.size()) {
-      least = seconds;
-      best = chosen;
-      return;
-    }
-    int64_t all = counts[length] + carried, rest = all % capacity[length];
-    auto take = [&](int64_t samples) {
-      chosen[length] = samples;
-      int64_t rounds = (samples + capacity[length] - 1) / capacity[length];
-      tryFrom(length + 1, all - samples, seconds + double(rounds) * lengths[length].seconds);
+  /// From a length on.
+  struct Choice {
+    double seconds = std::numeric_limits<double>::infinity();
+    int64_t rounds = 0;
+  };
+
+  Choice best(size_t length, int64_t carried) {
+    auto found = known[length].find(carried);
+    if (found != known[length].end())
+      return found->second;
+    constexpr int64_t kFewer = 8; // rounds less that are tried, and none at all
+    int64_t all = counts[length] + carried, needed = (all + capacity[length] - 1) / capacity[length];
+    bool isLast = length + 1 == counts.size();
+    Choice least;
+    auto consider = [&](int64_t rounds) {
+      double seconds = double(rounds) * lengths[length].seconds;
+      int64_t left = std::max<int64_t>(all - rounds * capacity[length], 0);
+      if (!isLast)
+        seconds += best(length + 1, left).seconds;
+      if (seconds < least.seconds)
+        least = {seconds, rounds};
     };
-    take(all);
-    if (rest > 0 && length + 1 < counts.size())
-      take(all - rest);
+    consider(needed);
+    for (int64_t rounds = needed - 1; !isLast && rounds >= 0 && rounds >= needed - kFewer; --rounds)
+      consider(rounds);
+    if (!isLast && needed > kFewer)
+      consider(0);
+    if (least.seconds == std::numeric_limits<double>::infinity())
+      least.rounds = needed; // times that are no numbers
+    return known[length][carried] = least;
   }
 
   const std::vector<int64_t> &counts, &capacity;
   const std::vector<LengthSpec> &lengths;
-  std::vector<int64_t> chosen, best;
-  double least = std::numeric_limits<double>::infinity();
+  std::vector<std::map<int64_t, Choice>> known;
 };
 
 } // namespace

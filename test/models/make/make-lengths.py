@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes t5.onnx, a small T5 in training mode whose inputs and targets have lengths of their own, and its samples (torch,
-transformers): make.py [FOLDER]."""
+transformers): make-lengths.py [FOLDER]."""
 import pathlib
 import sys
 
@@ -36,7 +36,7 @@ def samples(generator):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent / "lengths")
     rows = samples(numpy.random.default_rng(1))
     safetensors.numpy.save_file(rows, folder / "t5.data.safetensors")
     torch.manual_seed(0)
