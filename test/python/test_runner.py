@@ -69,7 +69,7 @@ def test_a_list_of_samples_is_their_batch(artifact):
         assert losses[1] == losses[0] == losses[2]
         with pytest.raises(accum.DataError, match="samples 0 and 1 of the batch do not have the same arrays: labels"):
             run.step([samples[0], {"input_ids": samples[1]["input_ids"]}])
-        with pytest.raises(accum.DataError, match="`input_ids` has other shapes in other samples") as caught:
+        with pytest.raises(accum.DataError, match="`input_ids` has another length in each sample") as caught:
             run.step([samples[0], {**samples[1], "input_ids": samples[1]["input_ids"][:5]}])
         assert "pad them" in caught.value.notes[0]
 
