@@ -20,8 +20,9 @@ Status checkFormat(const Json &json, const std::string &path) {
     return {};
   std::string range = format > kManifestFormat ? "newer" : "older";
   return Error{kExitFile,
-               path + ": is format " + std::to_string(format) + ", this runtime reads format " +
-                   std::to_string(kManifestFormat) + " (the artifact is " + range + ")",
+               path + ": is format " + std::to_string(format) + ", this runtime reads formats " +
+                   std::to_string(kManifestFormat) + " and " + std::to_string(kLengthsFormat) +
+                   " (the artifact is " + range + ")",
                "artifact-version",
                {"use an accum-run and an accumc of one version, or compile the model again"}};
 }

@@ -149,8 +149,9 @@ static std::string refusal(void (*edit)(ordered_json &)) {
 }
 
 TEST(Manifest, RefusesOtherFormats) {
-  EXPECT_THAT(refusal([](ordered_json &json) { json["format"] = 4; }),
-              HasSubstr("a/manifest.json: is format 4, this runtime reads format 3 (the artifact is newer)"));
+  EXPECT_THAT(
+      refusal([](ordered_json &json) { json["format"] = 5; }),
+      HasSubstr("a/manifest.json: is format 5, this runtime reads formats 3 and 4 (the artifact is newer)"));
   EXPECT_THAT(refusal([](ordered_json &json) { json.erase("format"); }), HasSubstr("no `format` number"));
 }
 
@@ -160,7 +161,7 @@ TEST(Manifest, TellsAnOlderFormatFromDamage) {
     json["format"] = 1;
     json.erase("checksum");
   });
-  EXPECT_THAT(older, HasSubstr("is format 1, this runtime reads format 3 (the artifact is older)"));
+  EXPECT_THAT(older, HasSubstr("is format 1, this runtime reads formats 3 and 4 (the artifact is older)"));
   EXPECT_THAT(older, HasSubstr("compile the model again"));
   EXPECT_THAT(older, Not(HasSubstr("damaged")));
 }
