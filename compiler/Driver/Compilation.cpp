@@ -108,7 +108,7 @@ LogicalResult Compilation::resume() {
     auto last = phaseFrom(recorded.getValue());
     if (options.metric.empty() || !last || *last < Phase::Differentiate)
       return success();
-    diagnostics.add("--metric is decided in the phase differentiate, which this dump has behind it [usage]");
+    diagnostics.add("--metric is decided in the phase differentiate, which comes before this dump's [usage]");
     return failure();
   }
   diagnostics.add("is no dump of accumc: it cannot be read, or does not record its phase [malformed-dump]");

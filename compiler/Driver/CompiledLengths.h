@@ -7,7 +7,8 @@
 namespace accum::driver {
 
 /// Compiles the model at each size of `options.lengths`, and the sizes into one program. Returns the exit
-/// code. Slugs beside those of a single compilation: `padding-reaches-loss` (1), `not-built`, `usage` (2).
+/// code. Slugs, in addition to those of a single compilation: `padding-reaches-loss` (1), `not-built`,
+/// `usage` (2).
 int compileLengths(const Options &options);
 
 } // namespace accum::driver

@@ -17,7 +17,7 @@ mlir::Value atBoundary(mlir::OpBuilder &builder, mlir::Value value, mlir::Ranked
 /// On an iota along the batch axis, a unit attribute: it numbers the samples of the micro-step, from 0.
 inline constexpr llvm::StringLiteral numbersSamplesAttr = "nn.numbers_samples";
 
-/// On a total, a unit attribute: it is the sum of a loop of its own, behind which samples meet, and has a
+/// On a total, a unit attribute: it is the sum of a loop of its own, after which samples meet, and has a
 /// derivative.
 inline constexpr llvm::StringLiteral cutAttr = "nn.cut";
 

@@ -19,7 +19,7 @@ inline constexpr llvm::StringLiteral kGoesOn = "train.goes_on";
 /// Of such a loop's ops, or commands, those of its forward part: no derivative made them, or what they read.
 llvm::SetVector<mlir::Operation *> forwardByOrigin(mlir::Block &block);
 
-/// The function that computes the loss from what @forward returns, until the check puts it behind that.
+/// The function that computes the loss from what @forward returns, until the check appends it to that.
 inline constexpr llvm::StringLiteral kWholeFunction = "whole";
 
 } // namespace accum::train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows into the whole batch, and the whole batch behind them.
+// Rows into the whole batch, and the whole batch after them.
 #include "passes/Check/SplitBatch.h"
 #include "dialects/NN/Boundary.h"
 #include "dialects/NN/PlacedBuilder.h"
@@ -11,7 +11,7 @@ namespace accum {
 
 namespace {
 
-/// The axes of a batched slab around its samples: [before, outer, samples, rows, behind].
+/// The axes of a batched slab around its samples: [before, outer, samples, rows, after].
 struct SampleAxes {
   explicit SampleAxes(RankedTensorType type) {
     nn::Placement placement = nn::Placement::of(type);
@@ -19,13 +19,13 @@ struct SampleAxes {
     for (int64_t extent : shape.take_front(placement.dim))
       before *= extent;
     for (int64_t extent : shape.drop_front(placement.dim + 1))
-      behind *= extent;
+      after *= extent;
     outer = placement.outer;
     rows = shape[placement.dim] / outer;
   }
-  int64_t perSample() const { return before * outer * rows * behind; }
+  int64_t perSample() const { return before * outer * rows * after; }
 
-  int64_t before = 1, outer = 1, rows = 1, behind = 1;
+  int64_t before = 1, outer = 1, rows = 1, after = 1;
 };
 
 Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
@@ -81,8 +81,8 @@ Value Joiner::rowsOf(Value value, const SampleAxes &axes) {
   value = cast(value, summedIn(elementOf(value)));
   nn::Placement placement = nn::Placement::of(value.getType());
   if (placement.dim > 0 || placement.outer > 1) {
-    value = reshape(value, {axes.before, axes.outer, 1, axes.rows, axes.behind}, nn::Placement::batched(2));
-    auto type = RankedTensorType::get({1, axes.before, axes.outer, axes.rows, axes.behind}, elementOf(value));
+    value = reshape(value, {axes.before, axes.outer, 1, axes.rows, axes.after}, nn::Placement::batched(2));
+    auto type = RankedTensorType::get({1, axes.before, axes.outer, axes.rows, axes.after}, elementOf(value));
     value = nn::TransposeOp::create(builder, value.getLoc(), nn::Placement::batched(0).place(type), value,
                                     builder.getDenseI64ArrayAttr({2, 0, 1, 3, 4}));
   }
@@ -118,9 +118,9 @@ Value Joiner::totalOf(Value sum) {
 Value Joiner::inPlace(Value rows, const SampleAxes &axes, RankedTensorType wanted) {
   nn::Placement whole = nn::Placement::whole();
   if (axes.before > 1 || axes.outer > 1) {
-    rows = reshape(rows, {batch, axes.before, axes.outer, axes.rows, axes.behind}, whole);
+    rows = reshape(rows, {batch, axes.before, axes.outer, axes.rows, axes.after}, whole);
     auto type =
-        RankedTensorType::get({axes.before, axes.outer, batch, axes.rows, axes.behind}, elementOf(rows));
+        RankedTensorType::get({axes.before, axes.outer, batch, axes.rows, axes.after}, elementOf(rows));
     rows = nn::TransposeOp::create(builder, rows.getLoc(), whole.place(type), rows,
                                    builder.getDenseI64ArrayAttr({1, 2, 0, 3, 4}));
   }

@@ -9,7 +9,7 @@ namespace accum {
 /// Places every argument of `whole` as the whole batch.
 void placeWhole(mlir::func::FuncOp whole);
 
-/// Puts `whole`, which computes the loss of `batch` samples from what `forward` returns, behind that, and
+/// Appends `whole`, which computes the loss of `batch` samples from what `forward` returns, to that, and
 /// erases it. What is batched becomes rows of a sum over the samples, in which each sample has a place of its
 /// own; a sum over the samples becomes its total; both are nn.total with nn.cut. `firstRow` is forward's
 /// argument. Requires: everything is placed, but for row masks.

@@ -44,7 +44,7 @@ struct StepBuilder {
   /// masks keep everything.
   StepBuilder(const ForwardGraph &graph, Purpose purpose, mlir::Operation *before);
 
-  /// Goes on behind the phases that come before, where samples meet with `meet` open and filled up to the
+  /// Goes on after the phases that come before, where samples meet with `meet` open and filled up to the
   /// loss: ends that with the loss and `left`, values of its own, and opens the loop that adds up gradients.
   /// Returns what the loop sees of `left`.
   mlir::SmallVector<mlir::Value> closeMeeting(mlir::ArrayRef<mlir::Value> left);

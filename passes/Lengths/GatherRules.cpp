@@ -28,7 +28,7 @@ std::optional<int64_t> aheadOf(Site &site, unsigned operand) {
   return ahead;
 }
 
-/// Reads along an axis of positions: `own` is the index's axis where they are numbered, if it is a table.
+/// Reads at an index along an axis of positions.
 struct Read {
   bool isAllowed = false;
   /// The positions of the result that are known, along the index's own ragged axis.
@@ -52,10 +52,19 @@ Read readPositions(Site &site, unsigned operand, const RaggedAxis &axis) {
   return {};
 }
 
-LogicalResult refuseRead(Site &site, Value input, int64_t axis) {
-  return site.refuse("reads positions along axis " + Twine(axis) + " of " + site.shape(input) +
-                         " at an index that may be after a sample's end, or counts from the padded end",
-                     kCountFromLeft);
+/// Of a gather along `axis`: how far its result is known at most, if that has positions. Refuses reads after
+/// a sample's end.
+LogicalResult findReadable(Site &site, Value input, int64_t axis, std::optional<int64_t> &readable) {
+  const RaggedAxis *read = site.operands[0]->along(axis);
+  if (!read)
+    return success();
+  Read how = readPositions(site, 1, *read);
+  if (!how.isAllowed)
+    return site.refuse("reads positions along axis " + Twine(axis) + " of " + site.shape(input) +
+                           " at an index that may be after a sample's end, or counts from the padded end",
+                       kCountFromLeft);
+  readable = how.known;
+  return success();
 }
 
 /// Adds an axis of the result, known where both sides are.
@@ -93,12 +102,8 @@ LogicalResult gather(nn::GatherOp op, Site &site, Results results) {
   int64_t axis = op.getAxis(), batch = op.getBatchDims(), added = rankOf(op.getIndices()) - batch;
   keepNumbers(input, index, result);
   std::optional<int64_t> readable;
-  if (const RaggedAxis *read = input.along(axis)) {
-    Read how = readPositions(site, 1, *read);
-    if (!how.isAllowed)
-      return refuseRead(site, op.getInput(), axis);
-    readable = how.known;
-  }
+  if (failed(findReadable(site, op.getInput(), axis, readable)))
+    return failure();
   for (RaggedAxis each : index.axes) {
     each.axis += each.axis < batch ? 0 : axis - batch;
     each.fill.reset();
@@ -125,12 +130,8 @@ LogicalResult gatherElements(nn::GatherElementsOp op, Site &site, Results result
   int64_t axis = op.getAxis();
   keepNumbers(input, index, result);
   std::optional<int64_t> readable;
-  if (const RaggedAxis *read = input.along(axis)) {
-    Read how = readPositions(site, 1, *read);
-    if (!how.isAllowed)
-      return refuseRead(site, op.getInput(), axis);
-    readable = how.known;
-  }
+  if (failed(findReadable(site, op.getInput(), axis, readable)))
+    return failure();
   for (RaggedAxis each : index.axes) {
     each.fill.reset();
     each.first = {};

@@ -116,11 +116,11 @@ void NormalForm::shapeIndex(nn::ReshapeOp reshape) {
   if (index == tables.end() || index->second.shape.size() != 1 || gather.getBatchDims() != 0)
     return;
   ArrayRef<int64_t> from = typeOf(gather.getResult()).getShape(), to = typeOf(reshape.getResult()).getShape();
-  size_t axis = gather.getAxis(), behind = from.size() - axis - 1;
-  if (to.size() < axis + 1 + behind || to.take_front(axis) != from.take_front(axis) ||
-      to.take_back(behind) != from.take_back(behind))
+  size_t axis = gather.getAxis(), after = from.size() - axis - 1;
+  if (to.size() < axis + 1 + after || to.take_front(axis) != from.take_front(axis) ||
+      to.take_back(after) != from.take_back(after))
     return;
-  ArrayRef<int64_t> shape = to.drop_front(axis).drop_back(behind);
+  ArrayRef<int64_t> shape = to.drop_front(axis).drop_back(after);
   if (ShapedType::getNumElements(shape) != from[axis])
     return;
   builder.setInsertionPoint(gather);

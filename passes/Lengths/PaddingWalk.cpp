@@ -148,7 +148,7 @@ static bool movesOnly(Operation *op) {
       op);
 }
 
-/// The lowest number is far from what something ordinary beside it could make infinite.
+/// The lowest number is far from what adding something ordinary could make infinite.
 static bool addsOrdinary(Site &site) {
   auto elementwise = dyn_cast<nn::ElementwiseOp>(site.op);
   bool adds = elementwise && (elementwise.getFn() == nn::ElementwiseFn::add ||

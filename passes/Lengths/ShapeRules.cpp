@@ -166,7 +166,7 @@ LogicalResult slice(nn::SliceOp op, Site &site, Results results) {
   return success();
 }
 
-/// Numbers behind the last position of a size: after the end of a shorter sample there is the axis's own
+/// Numbers after the last position of a size: after the end of a shorter sample there is the axis's own
 /// fill, so both must be one number for that to hold.
 void endWith(RaggedAxis &axis, std::optional<double> number) {
   bool isSame = axis.fill && number && axis.fill->isNumber(*number);
@@ -215,7 +215,7 @@ LogicalResult pad(nn::PadOp op, Site &site, Results results) {
   return success();
 }
 
-/// Operands of fixed extent before the one with the positions move them on; those behind it end it.
+/// Operands of fixed extent before the one with the positions move them on; those after it end it.
 LogicalResult concatPositions(nn::ConcatOp op, Site &site, Facts &result) {
   int64_t axis = op.getAxis(), lead = 0;
   std::optional<RaggedAxis> joined;

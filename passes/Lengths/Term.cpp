@@ -153,7 +153,7 @@ static Term unary(Fn fn, Term x) {
   }
 }
 
-/// Low or High with something finite beside it.
+/// Low or High, whatever finite is added to it.
 static Term add(Term a, Term b) {
   if (b.isLow() || b.isHigh())
     std::swap(a, b);

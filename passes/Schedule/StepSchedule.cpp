@@ -190,7 +190,7 @@ LogicalResult StepSchedule::buildUpdate(train::PhaseOp phase) {
       return failure();
     if (updated)
       offload.end(*updated, op.getLoc());
-    // Parameters are stored behind the command that updates them.
+    // Parameters are stored after the command that updates them.
     if (auto store = dyn_cast<train::StoreOp>(op); store && store.getSlot() == "parameter")
       if (auto unit = train::unitOf(store);
           unit && gathersUpdated() && train::pieceOf(store) + 1 == layout.units[*unit].pieces)

@@ -26,7 +26,7 @@ class Export:
     path: the ONNX file; larger weights lie beside it. input_names: its inputs, in the order of a batch that is a tuple.
     training: whether dropout lives. frozen: parameters that keep their values. lost: parameters that the file lacks,
     since the loss does not read them. notices: sentences about all that. renamed: the input's name by that of a batch's
-    array, where the two differ. widths: of each dimension that stays open beside the samples, the example's size.
+    array, where the two differ. widths: of each dimension that stays open other than the samples, the example's size.
     """
 
     path: str

@@ -178,7 +178,7 @@ Status Dataset::noteNeeds(const Column &column, std::vector<int32_t> &needed) co
     if (column.spec->padded->isOnes && held[sample] != ends[sample] * before * after)
       return hasHole(column, sample);
     if (column.spec->padded->isOnes &&
-        held[sample] == 0) // a query that sees nothing looks at all places alike
+        held[sample] == 0) // a query whose places are all hidden looks at all places alike
       ends[sample] = int32_t(column.spec->shape[size_t(column.spec->padded->axis)]);
     needed[sample] = std::max(needed[sample], ends[sample]);
   }

@@ -33,7 +33,7 @@ struct StepPace {
 class Pace {
 public:
   static constexpr double kFar = 4;     ///< times the predicted time, which is off by less than two
-  static constexpr double kShort = 0.1; ///< seconds that nobody minds
+  static constexpr double kShort = 0.1; ///< seconds that are too short to be noticed
   static constexpr int kInARow = 3;
 
   /// Whether it is to be said now, once: that the `kInARow` latest steps were far slower than `predicted`.

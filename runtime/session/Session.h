@@ -230,7 +230,7 @@ private:
   std::vector<uint32_t> noMicroSteps;   ///< 0 for each length
   std::optional<Share> evaluationShare; ///< of samples that were given, all at once
   bool ownSamples = false;              ///< what a rank is given are its own alone
-  bool hasBegun = false;                ///< a step, behind which all ranks have agreed on the run
+  bool hasBegun = false;                ///< a step: all ranks have agreed on the run
 
   std::vector<BatchChange> batches; ///< the artifact's, unless others are set
   std::optional<Epochs> windows;    ///< of the bound data

@@ -14,7 +14,7 @@ namespace accum::runtime {
 
 /// A caller and its workers do one job at a time. A job is open while there are pieces to be had; a worker
 /// that comes later does nothing, and the caller waits only for workers that are inside. So a worker that
-/// gets no processor, since others use it, holds up nobody.
+/// gets no processor, since others use it, holds up no other.
 class Workers {
 public:
   /// Called by every thread that takes part, at the same time; returns when no piece is left.

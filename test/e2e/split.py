@@ -27,7 +27,7 @@ def numbers(tensor):
 
 
 def compare(what, found, expected, tolerance, least=1e-3):
-    """Largest difference over the largest magnitude, of each tensor; tensors of rounding errors beside those of all."""
+    """Largest difference over the largest magnitude, of each tensor; of rounding errors over the largest of all."""
     most = max(abs(v) for tensor in expected.values() for v in tensor)
     if set(found) != set(expected):
         sys.exit(f"{what}: has {sorted(found)}, expected {sorted(expected)}")

@@ -101,7 +101,7 @@ TEST(PaceTest, IsSaidOnceOfStepsInARow) {
   Pace unplanned, brief;
   for (int turn = 0; turn < 5; ++turn) {
     EXPECT_FALSE(unplanned.isDue(5, 0));
-    EXPECT_FALSE(brief.isDue(0.09, 0.001)); // nobody minds
+    EXPECT_FALSE(brief.isDue(0.09, 0.001)); // too short to be noticed
   }
 }
 

@@ -27,7 +27,7 @@ Value Forward::addInput(const std::string &name, ArrayRef<Extent> shape, DType d
   return function.getArgument(position);
 }
 
-/// What the loss reads beside the graph's inputs has as many rows as its scores, the batch leading.
+/// What the loss reads in addition to the graph's inputs has as many rows as its scores, the batch leading.
 Value Forward::addLabels(const std::string &name, ArrayRef<Extent> shape, DType dtype) {
   if (wholeBatch && (shape.empty() || shape[0].count % *wholeBatch != 0))
     refuseUnsupported("is no loss over the batch: its shape " + toString(shape) + " is not led by " +
@@ -75,21 +75,27 @@ Value Forward::lossOf(const LossChoice &choice, ImportReport &report) {
                   });
 }
 
-Value Forward::build(const LossChoice &choice, ImportReport &report, Failures &failures) {
+bool Forward::walkTo(const std::string &output, ImportReport &report, Failures &failures) {
   try {
-    addInputs(neededValues(model.graph, {choice.output, "input_ids"}));
-    walk.run(model.graph, {choice.output});
+    addInputs(neededValues(model.graph, {output, "input_ids"}));
+    walk.run(model.graph, {output});
   } catch (Refusal &refusal) {
     failures.push_back({refusal.slug, "the model", refusal.message, refusal.notes});
-    return {};
+    return false;
   }
   failures = walk.takeFailures();
   report.notices.insert(report.notices.end(), emit.notices.begin(), emit.notices.end());
+  return true;
+}
+
+Value Forward::build(const LossChoice &choice, ImportReport &report, Failures &failures) {
+  if (!walkTo(choice.output, report, failures))
+    return {};
   bool isReached = walk.values.find(choice.output) != walk.values.end();
   if (!isReached && failures.empty())
     failures.push_back(
         {"malformed-model", "`" + choice.output + "`", "is an output that no node computes", {}});
-  // With stand-ins behind them the check looks for more of the kind.
+  // With stand-ins for their results the check looks for more of the kind.
   if (isReached && llvm::all_of(failures, [](const Failure &f) { return f.slug == "cross-batch"; }))
     report.crossBatch = std::exchange(failures, {});
   if (!failures.empty())
@@ -105,16 +111,9 @@ Value Forward::build(const LossChoice &choice, ImportReport &report, Failures &f
 
 std::vector<Entry> Forward::buildPart(const LossChoice &choice, const std::vector<std::string> &meeting,
                                       ImportReport &report, Failures &failures) {
-  try {
-    addInputs(neededValues(model.graph, {choice.output, "input_ids"}));
-    walk.leaveOut(meeting);
-    walk.run(model.graph, {choice.output});
-  } catch (Refusal &refusal) {
-    failures.push_back({refusal.slug, "the model", refusal.message, refusal.notes});
+  walk.leaveOut(meeting);
+  if (!walkTo(choice.output, report, failures))
     return {};
-  }
-  failures = walk.takeFailures();
-  report.notices.insert(report.notices.end(), emit.notices.begin(), emit.notices.end());
   emit.location = function.getLoc();
   return entriesOf(model.graph, {choice.output}, walk, emit);
 }

@@ -43,6 +43,8 @@ public:
                  Failures &failures);
 
 private:
+  /// False after a refusal that ended the walk; other failures may be there after a whole one.
+  bool walkTo(const std::string &output, ImportReport &report, Failures &failures);
   void addInputs(const std::set<std::string> &needed);
   mlir::Value addInput(const std::string &name, llvm::ArrayRef<Extent> shape, DType dtype);
   mlir::Value addLabels(const std::string &name, llvm::ArrayRef<Extent> shape, DType dtype);
@@ -56,7 +58,7 @@ private:
   ParameterOps parameters;
   GraphWalk walk;
   std::map<std::string, Shape> shapes;
-  std::vector<std::tuple<std::string, Shape, DType>> labels; ///< that the loss reads beside the inputs
+  std::vector<std::tuple<std::string, Shape, DType>> labels; ///< inputs that only the loss reads
 };
 
 } // namespace accum::import

@@ -33,7 +33,7 @@ namespace {
 enum class Found { Nothing, Entry, NoTensor };
 } // namespace
 
-/// What is known, the same for all samples, or asked for its shape only is computed again behind the cut.
+/// What is known, the same for all samples, or asked for its shape only is computed again after the cut.
 static Found look(const GraphValue &value, Emitter &emit, Entry &entry) {
   bool isKnown = value.content.has_value() || (!value.value && !value.selection && !value.items);
   if (isKnown || (value.value && !value.selection && !dependsOnSamples(value.value)))

@@ -1,4 +1,4 @@
-// A graph in two parts: rows of a batched value, a total of a sum, and the whole batch behind them.
+// A graph in two parts: rows of a batched value, a total of a sum, and the whole batch after them.
 // RUN: accum-opt %s -accum-check-placement -accum-verify-placement | FileCheck %s
 
 module attributes {accum.split_batch = 6 : i64} {

@@ -25,7 +25,7 @@ public:
 
   /// Tries that many ops, and closes the graphs.
   void grow(int tries);
-  /// A sample of `length`: the same at both sizes up to its end, and random behind it unless the input tells
+  /// A sample of `length`: the same at both sizes up to its end, and random after it unless the input tells
   /// it.
   Array dataFor(unsigned input, size_t size, int64_t length, uint64_t sample, uint64_t junk);
   static llvm::SmallVector<lengths::Presumed> presumed();
