@@ -145,42 +145,73 @@ void Dataset::takeLargest(const Manifest &manifest) {
   longestRow = std::ranges::max(manifest.lengths.back().sizes);
 }
 
+namespace {
+
+/// Where the samples of one input end: after the last place that is no padding.
+class SampleEnds {
+public:
+  SampleEnds(const Column &column, size_t samples) : column(column), held(samples, 0), ends(samples, 0) {
+    auto [before, after] = aroundAxis(*column.spec);
+    outer = before;
+    inner = after;
+  }
+
+  Status read(size_t shard) {
+    const Array &array = column.shards[shard];
+    enter(shard, size_t(column.starts[shard]), 0);
+    return forEachPiece(array, [&](int64_t flat, int64_t piece, const uint8_t *values) {
+      for (int64_t i = 0; i < piece; ++i)
+        if (int64_t at = placeOf(shard, flat + i); asDouble(values, array.dtype, i) != padding()) {
+          ends[sample] = std::max(ends[sample], int32_t(at + 1));
+          ++held[sample];
+        }
+      return true;
+    });
+  }
+
+  int32_t endOf(size_t number) const { return ends[number]; }
+  bool hasHole(size_t number) const { return held[number] != int64_t(ends[number]) * outer * inner; }
+
+private:
+  double padding() const { return column.spec->padded->padding; }
+
+  void enter(size_t shard, size_t number, int64_t from) {
+    sample = number;
+    begin = from;
+    length = placeOfRow(column, shard, number).length;
+  }
+
+  /// Along the axis, of an element of the shard. Calls come in order.
+  int64_t placeOf(size_t shard, int64_t flat) {
+    while (flat >= begin + outer * inner * length)
+      enter(shard, sample + 1, begin + outer * inner * length);
+    return (flat - begin) / inner % length;
+  }
+
+  const Column &column;
+  std::vector<int64_t> held; // elements that are no padding
+  std::vector<int32_t> ends;
+  int64_t outer, inner; // elements around the axis
+  size_t sample = 0;    // of the element before
+  int64_t begin = 0, length = 0;
+};
+
+} // namespace
+
 /// The last place of each sample that is no padding, in an input that says where samples end.
 Status Dataset::noteNeeds(const Column &column, std::vector<int32_t> &needed) const {
-  auto [before, after] = aroundAxis(*column.spec);
-  double padding = column.spec->padded->padding;
-  std::vector<int32_t> held(needed.size(), 0), ends(needed.size(), 0);
-  for (size_t shard = 0; shard < column.shards.size(); ++shard) {
-    const Array &array = column.shards[shard];
-    auto sample = size_t(column.starts[shard]);
-    RowPlace place = placeOfRow(column, shard, sample);
-    int64_t begin = 0, elements = before * after * place.length;
-    Status status = forEachPiece(
-        array, [&, before = before, after = after](int64_t flat, int64_t piece, const uint8_t *values) {
-          for (int64_t i = 0; i < piece; ++i) {
-            while (flat + i >= begin + elements) {
-              begin += elements;
-              place = placeOfRow(column, shard, ++sample);
-              elements = before * after * place.length;
-            }
-            int64_t at = (flat + i - begin) / after % place.length;
-            if (asDouble(values, array.dtype, i) == padding)
-              continue;
-            ends[sample] = std::max(ends[sample], int32_t(at + 1));
-            ++held[sample];
-          }
-          return true;
-        });
-    if (!status)
+  const PaddedAxis &padded = *column.spec->padded;
+  SampleEnds found(column, needed.size());
+  for (size_t shard = 0; shard < column.shards.size(); ++shard)
+    if (Status status = found.read(shard); !status)
       return status;
-  }
   for (size_t sample = 0; sample < needed.size(); ++sample) {
-    if (column.spec->padded->isOnes && held[sample] != ends[sample] * before * after)
+    int32_t end = found.endOf(sample);
+    if (padded.isOnes && found.hasHole(sample))
       return hasHole(column, sample);
-    if (column.spec->padded->isOnes &&
-        held[sample] == 0) // a query whose places are all hidden looks at all places alike
-      ends[sample] = int32_t(column.spec->shape[size_t(column.spec->padded->axis)]);
-    needed[sample] = std::max(needed[sample], ends[sample]);
+    if (padded.isOnes && end == 0) // a query whose places are all hidden looks at all places alike
+      end = int32_t(column.spec->shape[size_t(padded.axis)]);
+    needed[sample] = std::max(needed[sample], end);
   }
   return {};
 }
