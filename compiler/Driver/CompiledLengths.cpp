@@ -20,7 +20,7 @@ namespace {
 /// The model at each size, in one workspace.
 class CompiledLengths {
 public:
-  explicit CompiledLengths(const Options &options) : options(options), workspace(options) {}
+  explicit CompiledLengths(const Options &given) : options(given), workspace(options) {}
 
   int run();
   /// Up to the plans, without a word. Otherwise says what is wrong; then `exitCode` is not 0.
@@ -34,6 +34,7 @@ private:
   Options optionsAt(size_t length) const;
   LogicalResult load();
   LogicalResult checkPaddings();
+  LogicalResult readShares();
   LogicalResult planAll();
   LogicalResult planEach(int64_t budget);
   LogicalResult planTogether();
@@ -46,13 +47,19 @@ private:
   Compilation &largest() { return *sizes.back(); }
   SmallVector<ModuleOp> modules();
 
-  const Options &options;
+  Options options;
   Workspace workspace;
   std::vector<std::unique_ptr<Compilation>> sizes;
   std::vector<LengthInput> padded; ///< of the first dimension
 };
 
 } // namespace
+
+static int fail(const Options &options, int code, const std::string &text,
+                const std::vector<std::string> &notes = {}) {
+  options.sink->message({Severity::Error, "", text, notes});
+  return code;
+}
 
 /// Only the largest size speaks.
 Options CompiledLengths::optionsAt(size_t length) const {
@@ -169,7 +176,7 @@ LogicalResult CompiledLengths::planAll() {
     budget = tries == 0 ? largest().search().budget : budget;
     if (failed(planTogether()))
       return failure();
-    int64_t over = planOfAll(plansOf(sizes)).counted() - budget;
+    int64_t over = planOfAll(options, plansOf(sizes)).counted() - budget;
     if (budget <= 0 || over <= 0)
       return success();
     allowed = (allowed > 0 ? allowed : budget) - over;
@@ -222,7 +229,7 @@ LogicalResult CompiledLengths::join() {
 LogicalResult CompiledLengths::write() {
   emit::ArtifactOptions artifact = largest().artifactOptions();
   artifact.batch = options.batch;
-  artifact.plan = planner::toJson(planOfAll(plansOf(sizes)));
+  artifact.plan = planner::toJson(planOfAll(options, plansOf(sizes)));
   for (auto [at, plan] : llvm::zip(options.lengths.sizes, plansOf(sizes)))
     artifact.morePlans.emplace_back("plan-" + textOf(at) + ".json", planner::toJson(*plan));
   return largest().write(artifact);
@@ -233,7 +240,7 @@ planner::Search CompiledLengths::searchOfAll() {
   planner::Search all = largest().search();
   all.batch = options.batch;
   all.deviceBatch = (options.batch + options.devices - 1) / options.devices;
-  all.plan = planOfAll(plansOf(sizes));
+  all.plan = planOfAll(options, plansOf(sizes));
   all.memory = all.plan->memory;
   return all;
 }
@@ -248,8 +255,27 @@ void CompiledLengths::printPlans() {
     largest().print("\n" + planner::explainSearch(size->search(), size->planned().budgets));
 }
 
+/// How long samples are, where sizes were named and --lengths says it.
+LogicalResult CompiledLengths::readShares() {
+  LengthOptions &lengths = options.lengths;
+  if (lengths.file.empty() || !lengths.shares.empty())
+    return success();
+  std::vector<int64_t> named;
+  for (const std::vector<int64_t> &size : lengths.sizes)
+    named.push_back(size.front());
+  auto counts = readLengths(lengths.file, padded, named.back());
+  if (!counts) {
+    exitCode =
+        fail(options, counts.error().exitCode,
+             fmt::format("{} [{}]", counts.error().message, counts.error().slug), counts.error().notes);
+    return failure();
+  }
+  lengths.shares = sharesOf(*counts, named);
+  return success();
+}
+
 LogicalResult CompiledLengths::runAll() {
-  if (failed(load()) || failed(checkPaddings()))
+  if (failed(load()) || failed(checkPaddings()) || failed(readShares()))
     return failure();
   if (options.checkOnly)
     return success();
@@ -263,7 +289,7 @@ LogicalResult CompiledLengths::runAll() {
 
 int CompiledLengths::run() {
   if (failed(runAll()))
-    return largest().fail();
+    return exitCode ? exitCode : largest().fail();
   if (options.checkOnly)
     largest().print(fmt::format("verdict  this model can be trained in micro-batches, at each size of {}\n",
                                 fmt::join(options.lengths.dims, ", ")));
@@ -294,22 +320,14 @@ bool CompiledLengths::plan() {
 /// size, attention with its square.
 LengthCost CompiledLengths::cost() const {
   std::vector<std::pair<double, double>> points;
-  int64_t places = 1;
+  double perMicroStep = 0;
   for (size_t length = 0; length < sizes.size(); ++length) {
-    const planner::Plan &plan = *sizes[length]->search().plan;
-    points.emplace_back(double(options.lengths.sizes[length].front()),
-                        microStepSeconds(plan) / double(plan.cut.m));
-    places = plan.cut.m * options.lengths.sizes[length].front();
+    MicroStepLine line = microStepLine(sizes[length]->search());
+    points.emplace_back(double(options.lengths.sizes[length].front()), line.perSample);
+    perMicroStep += line.fixed / double(sizes.size());
   }
   auto perSample = [points](int64_t size) { return std::max(interpolate(points, double(size)), 0.0); };
-  auto perSize = [=](int64_t size) { return perSample(size) * double(places) / double(size) / 2; };
-  return {perSample, perSize, options.batch};
-}
-
-static int fail(const Options &options, int code, const std::string &text,
-                const std::vector<std::string> &notes = {}) {
-  options.sink->message({Severity::Error, "", text, notes});
-  return code;
+  return {perSample, perMicroStep, (options.batch + options.devices - 1) / options.devices};
 }
 
 /// `auto:LONGEST`: sizes that suit the data, or halves where nothing is known of it. Returns an exit code.

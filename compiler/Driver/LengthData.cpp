@@ -4,6 +4,7 @@
 #include "runtime/files/Convert.h"
 #include "runtime/files/DataFiles.h"
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
@@ -172,11 +173,16 @@ std::string compareCounts(const LengthCounts &counts, int64_t longest, int64_t c
   return text;
 }
 
+double LengthCost::seconds(int64_t size, double share) const {
+  double samples = share * double(batch), each = perSample(size);
+  return samples * each + 0.5 * std::sqrt(2 * samples * each * perMicroStep);
+}
+
 double stepSeconds(const LengthCounts &counts, const std::vector<int64_t> &sizes, const LengthCost &cost) {
   std::vector<double> shares = sharesOf(counts, sizes);
   double seconds = 0;
   for (size_t i = 0; i < sizes.size(); ++i)
-    seconds += shares[i] * double(cost.batch) * cost.perSample(sizes[i]) + cost.perSize(sizes[i]);
+    seconds += cost.seconds(sizes[i], shares[i]);
   return seconds;
 }
 
@@ -204,8 +210,7 @@ std::vector<int64_t> chooseSizes(const LengthCounts &counts, int64_t longest, in
   for (size_t i = 0; i < counts.size(); ++i)
     upTo[i + 1] = upTo[i] + double(counts[i]) / all;
   auto added = [&](int64_t after, int64_t size) {
-    return (upTo[size_t(size)] - upTo[size_t(after)]) * double(cost.batch) * cost.perSample(size) +
-           cost.perSize(size);
+    return cost.seconds(size, upTo[size_t(size)] - upTo[size_t(after)]);
   };
   size_t n = candidates.size();
   std::vector<std::vector<double>> best(size_t(count),

@@ -26,11 +26,17 @@ struct LengthInput {
 runtime::Expected<LengthCounts> readLengths(const std::string &path, const std::vector<LengthInput> &inputs,
                                             int64_t longest);
 
-/// What a step of `batch` samples takes where these are the sizes.
+/// Seconds of a micro-step of m samples of one size: perSample(size) * m + perMicroStep.
 struct LengthCost {
-  std::function<double(int64_t)> perSample; ///< seconds, by size
-  std::function<double(int64_t)> perSize; ///< more of them for each size: half a micro-step that is not full
-  int64_t batch = 1;
+  std::function<double(int64_t)> perSample;
+  double perMicroStep = 0;
+  int64_t batch = 1; ///< samples of a device's step
+
+  /// Of a step's samples with one size, a `share` of all. Larger micro-batches leave more rows empty, smaller
+  /// ones are more micro-steps: with the best of them both together take the square root of 2 n a b, for n
+  /// samples, a a sample and b a micro-step. Half of that is left where samples move up to the next size, as
+  /// measured on drawn batches.
+  double seconds(int64_t size, double share) const;
 };
 
 /// At most `count` sizes, ascending, the last one `longest`, with which a step takes the least time; by

@@ -83,9 +83,11 @@ std::string readDims(Options &options, const std::vector<std::string> &dims, con
     lengths.count = std::stoll(count);
   if (!lengths.longest.empty() && lengths.longest.size() != lengths.dims.size())
     return "--dim NAME=auto:LONGEST: chooses the sizes of all dimensions that have several [usage]";
-  if (lengths.longest.empty() && (!lengths.file.empty() || !count.empty()))
-    return fmt::format("{} is for --dim NAME=auto:LONGEST [usage]",
-                       lengths.file.empty() ? "--lengths-count" : "--lengths");
+  if (lengths.longest.empty() && !count.empty())
+    return "--lengths-count is for --dim NAME=auto:LONGEST [usage]";
+  if (!lengths.file.empty() && lengths.dims.size() != 1)
+    return fmt::format("--lengths is for one --dim of several sizes, {} are given [usage]",
+                       lengths.dims.size());
   if (lengths.count > runtime::kMostLengths)
     return fmt::format("--lengths-count {}: at most {} [usage]", lengths.count, runtime::kMostLengths);
   return {};

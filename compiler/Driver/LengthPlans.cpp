@@ -52,36 +52,51 @@ class ForeseenBatches {
 public:
   explicit ForeseenBatches(const Options &options) : devices(options.devices) {
     constexpr int kBatches = 16;
+    constexpr int64_t kMost = 4096; // samples of a batch that are drawn
+    int64_t samples = std::min(options.batch, kMost);
+    scale = double(options.batch) / double(samples);
     std::vector<double> shares;
     for (size_t length = 0; length < options.lengths.sizes.size(); ++length)
       shares.push_back(shareOf(options.lengths, length));
-    std::mt19937_64 generator(1); // the same batches every time
+    std::mt19937_64 generator(static_cast<uint64_t>(samples)); // the same batches every time
     std::discrete_distribution<size_t> draw(shares.begin(), shares.end());
     for (int batch = 0; batch < kBatches; ++batch) {
       auto &counts = all.emplace_back(shares.size(), 0);
-      for (int64_t sample = 0; sample < std::min<int64_t>(options.batch, 4096); ++sample)
+      for (int64_t sample = 0; sample < samples; ++sample)
         ++counts[draw(generator)];
     }
   }
 
-  double seconds(const std::vector<Size> &sizes) const {
+  /// Micro-steps of a step, by length, in the mean.
+  std::vector<double> microSteps(const std::vector<Size> &sizes) const {
     std::vector<runtime::LengthSpec> lengths;
     std::vector<int64_t> capacity;
     for (const Size &size : sizes) {
       lengths.push_back({{}, size.m, size.seconds});
       capacity.push_back(size.m * devices);
     }
-    double sum = 0;
+    std::vector<double> mean(sizes.size(), 0);
     for (const std::vector<int64_t> &counts : all) {
       std::vector<int64_t> moved = runtime::moveUp(counts, capacity, lengths);
-      for (size_t length = 0; length < sizes.size(); ++length)
-        sum += double((moved[length] + capacity[length] - 1) / capacity[length]) * sizes[length].seconds;
+      for (size_t length = 0; length < sizes.size(); ++length) {
+        int64_t rounds = (moved[length] + capacity[length] - 1) / capacity[length];
+        mean[length] += scale * double(rounds) / double(all.size());
+      }
     }
+    return mean;
+  }
+
+  double seconds(const std::vector<Size> &sizes) const {
+    std::vector<double> steps = microSteps(sizes);
+    double sum = 0;
+    for (size_t length = 0; length < sizes.size(); ++length)
+      sum += steps[length] * sizes[length].seconds;
     return sum;
   }
 
 private:
   int64_t devices;
+  double scale = 1; ///< a batch is so many times what is drawn
   std::vector<std::vector<int64_t>> all;
 };
 
@@ -160,23 +175,38 @@ std::vector<planner::MemoryLine> memoryOfAll(const LengthPlans &plans) {
   return lines;
 }
 
-planner::Plan planOfAll(const LengthPlans &plans) {
+planner::Plan planOfAll(const Options &options, const LengthPlans &plans) {
   planner::Plan all = *plans.back();
   all.memory = memoryOfAll(plans);
   all.scratch = (*std::ranges::max_element(plans, {}, &planner::Plan::scratch))->scratch;
   all.state = 0;
   for (const planner::MemoryLine &line : all.memory)
     all.state += line.kind == planner::MemoryClass::State ? line.bytes : 0;
+  std::erase_if(all.time, isPerMicroStep);
+  std::vector<Size> sizes;
   for (const planner::Plan *plan : plans)
-    for (const planner::TimeLine &line : plan->time)
-      if (auto own = std::ranges::find(all.time, line.name, &planner::TimeLine::name);
-          plan == plans.back() || !isPerMicroStep(line))
+    sizes.push_back({plan->cut.m, microStepSeconds(*plan)});
+  std::vector<double> steps = ForeseenBatches(options).microSteps(sizes);
+  for (size_t length = 0; length < plans.size(); ++length)
+    for (planner::TimeLine line : plans[length]->time) {
+      if (!isPerMicroStep(line))
         continue;
-      else if (own == all.time.end())
-        all.time.push_back(line);
-      else
+      line.seconds *= steps[length] / double(plans[length]->cut.steps);
+      if (auto own = std::ranges::find(all.time, line.name, &planner::TimeLine::name); own != all.time.end())
         own->seconds += line.seconds;
+      else
+        all.time.push_back(line);
+    }
   return all;
+}
+
+MicroStepLine microStepLine(const planner::Search &search) {
+  std::vector<Size> sizes = sizesOf(search);
+  auto [least, most] = std::ranges::minmax_element(sizes, {}, &Size::m);
+  if (least->m == most->m)
+    return {least->seconds / double(least->m), 0};
+  double perSample = (most->seconds - least->seconds) / double(most->m - least->m);
+  return {perSample, std::max(least->seconds - perSample * double(least->m), 0.0)};
 }
 
 mlir::ArrayAttr lengthsAttr(mlir::Builder &builder, const Options &options, const LengthPlans &plans) {
@@ -190,7 +220,7 @@ mlir::ArrayAttr lengthsAttr(mlir::Builder &builder, const Options &options, cons
 }
 
 std::string describeLengths(const Options &options, const LengthPlans &plans, int64_t budget) {
-  const planner::Plan all = planOfAll(plans);
+  const planner::Plan all = planOfAll(options, plans);
   std::string text = fmt::format("lengths  {:>14}  micro-batch  per micro-step    per place     arena\n",
                                  fmt::join(options.lengths.dims, " x "));
   for (size_t length = 0; length < plans.size(); ++length) {

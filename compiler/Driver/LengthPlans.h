@@ -33,11 +33,18 @@ std::vector<int64_t> chooseMicroBatches(const Options &options,
 /// Predicted seconds of one micro-step.
 double microStepSeconds(const planner::Plan &plan);
 
+/// Seconds of a micro-step of m samples: perSample * m + fixed, through the micro-batches that fit.
+struct MicroStepLine {
+  double perSample = 0, fixed = 0;
+};
+MicroStepLine microStepLine(const planner::Search &search);
+
 /// What a device holds where each size takes the arena in turn: of each part of memory the most.
 std::vector<planner::MemoryLine> memoryOfAll(const LengthPlans &plans);
 
-/// The largest size's plan with the memory of all, and with their time for the batch: plan.json.
-planner::Plan planOfAll(const LengthPlans &plans);
+/// The largest size's plan with the memory of all, and with their time in the mean of drawn batches:
+/// plan.json.
+planner::Plan planOfAll(const Options &options, const LengthPlans &plans);
 
 /// What the program says of its lengths.
 mlir::ArrayAttr lengthsAttr(mlir::Builder &builder, const Options &options, const LengthPlans &plans);

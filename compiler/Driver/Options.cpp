@@ -52,8 +52,9 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
       "--dim", raw.dims,
       "size of a symbolic dimension other than the batch: NAME=SIZE, or A,B=SIZE; several sizes of a "
       "dimension that is padded: NAME=16,32,64, or NAME=auto:LONGEST");
-  app.add_option("--lengths", options.lengths.file,
-                 "what auto:LONGEST chooses sizes for: a data file, or lines of `length count`")
+  app.add_option(
+         "--lengths", options.lengths.file,
+         "how long samples are: a data file, or lines of `length count`; what auto:LONGEST chooses sizes for")
       ->check(notEmpty);
   app.add_option("--lengths-count", raw.lengthsCount, "at most so many sizes are chosen (default: 6)")
       ->check(planner::countComplaint);
