@@ -81,6 +81,16 @@ def _sizes(lengths: Sequence[int]) -> list[int]:
     return sorted({int(size) for size in lengths})
 
 
+def _halves(longest: Sequence[int]) -> list[list[int]]:
+    """Sizes of several dimensions, taken together: all of them grow from one to the next, up to the longest of each."""
+    found = [list(longest)]
+    for part in (2, 4, 8):
+        smaller = [-(-most // (_STEP * part)) * _STEP for most in longest]
+        if all(size < last for size, last in zip(smaller, found[0])):
+            found.insert(0, smaller)
+    return found
+
+
 def compiler_options(lengths: Any, sample: Sequence[int] | None, examples: Mapping[str, int], limit: int | None,
                      folder: pathlib.Path) -> dict[str, Any]:
     """`dim` and `lengths` of the compiler. lengths: sizes, or "auto". sample: lengths of some samples. examples: widths of
@@ -94,9 +104,8 @@ def compiler_options(lengths: Any, sample: Sequence[int] | None, examples: Mappi
     longest = {name: max(sample) if sample else width for name, width in examples.items()}
     rounded = {name: max(most, min(-(-most // _STEP) * _STEP, limit or most + _STEP)) for name, most in longest.items()}
     if len(rounded) > 1:
-        most = max(rounded.values())
-        ladder = sorted({most, *(max(_STEP, -(-most // (_STEP * part)) * _STEP) for part in (2, 4, 8) if most > _STEP)})
-        return {"dim": {name: ",".join(map(str, ladder)) for name in rounded}}
+        tuples = _halves(list(rounded.values()))
+        return {"dim": {name: ",".join(str(sizes[at]) for sizes in tuples) for at, name in enumerate(rounded)}}
     options: dict[str, Any] = {"dim": {name: f"auto:{most}" for name, most in rounded.items()}}
     if sample:
         path = folder / "lengths.txt"

@@ -95,3 +95,12 @@ def test_a_module_with_lengths():
         assert run.step(batch).loss == pytest.approx(model(**batch).loss.item(), rel=1e-5)
     with pytest.raises(accum.UsageError, match="lengths"):
         accum.Trainer(model, batch, batch=7, lengths="short")
+
+
+def test_sizes_of_two_dimensions_end_at_the_longest_of_each(tmp_path):
+    def sizes(**examples):
+        return accum._lengths.compiler_options("auto", None, examples, None, tmp_path)["dim"]
+
+    assert sizes(length=48, target_length=24) == {"length": "16,24,48", "target_length": "8,16,24"}
+    assert sizes(length=100, target_length=5) == {"length": "104", "target_length": "8"}
+    assert sizes(length=512, target_length=64) == {"length": "64,128,256,512", "target_length": "8,16,32,64"}
