@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What an installation holds beside the binaries: find_package(accum), and what `cpack` makes: a relocatable archive of the
-# runtime (TGZ), and Debian's packages (DEB).
+# runtime (TXZ, a third smaller than TGZ), and Debian's packages (DEB).
 include(CMakePackageConfigHelpers)
 set(config ${PROJECT_BINARY_DIR}/cmake)
 set(destination lib/cmake/accum)

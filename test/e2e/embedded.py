@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/embed.c and examples/handler.c as their users build them, with a C compiler and libaccum_runtime.so (oracle: accum-run on the
-same samples. A loop over batches of one's own has its bits, also where it goes on; the mean of two batches' gradients is the gradient of a
-batch of both).
+"""examples/embed.c, examples/handler.c and examples/embedded/head.c as their users build them, with a C compiler and libaccum_runtime.so
+(oracle: accum-run on the same samples. A loop over batches of one's own has its bits, also where it goes on; the mean of two batches'
+gradients is the gradient of a batch of both; a user's head has the weights of the same epochs, and the rest of the model stays).
 
 Usage: embedded.py FOLDER BUILD
 """
 import pathlib
+import re
 import struct
 import sys
 
 import tensors
-from program import run
+from program import MODELS, run
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 FOLDER, BUILD = map(pathlib.Path, sys.argv[1:])
@@ -19,7 +20,7 @@ MEAN = 1e-3  # two orders of a sum in f32, as a part of what SGD has moved by
 
 
 def built(name):
-    include, target = run(BUILD / "bin" / "accum-run", "--include-dir").stdout.strip(), FOLDER / name
+    include, target = run(BUILD / "bin" / "accum-run", "--include-dir").stdout.strip(), FOLDER / pathlib.Path(name).name
     run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", include, EXAMPLES / f"{name}.c", "-L", BUILD / "lib", "-laccum_runtime",
         f"-Wl,-rpath,{(BUILD / 'lib').resolve()}", "-lm", "-o", target)
     return target
@@ -80,12 +81,28 @@ def check_handler(data):
     assert same == [kept], f"as they were: {same}"
 
 
+def check_head():
+    head, artifact, own = built("embedded/head"), FOLDER / "head.accum", FOLDER / "head.safetensors"
+    samples = MODELS / "bert-classification-dynamo.data.safetensors"
+    run("accumc", MODELS / "bert-classification-dynamo.onnx", "--batch", 4, "--trainable", "classifier*", "--metric", "accuracy", "-o", artifact)
+    said = run(head, artifact, samples, own, 3).stdout
+    assert said.startswith("loss "), said
+    run("accum-run", artifact, "--data", samples, "--seed", 1, "--epochs", 3, "--lr", 1e-2, "--threads", 1, "--save", FOLDER / "run.safetensors")
+    assert own.read_bytes() == (FOLDER / "run.safetensors").read_bytes(), "a user's head has other bits"
+    assert sorted(tensors.read(own)) == ["classifier.bias", "classifier.weight"]
+    loss, was = (float(word) for word in re.match(r"loss ([\d.]+), was ([\d.]+);", said).groups())
+    assert loss < was, said
+    again = run(head, artifact, samples, own, 3).stdout
+    assert f"was {loss:.6f};" in again, f"{said}{again}: the head that was kept is not what goes on"
+
+
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     data = FOLDER / "data.safetensors"
     write_data(data)
     check_embed(compiled(SAMPLES, "adamw"), data)
     check_handler(data)
+    check_head()
 
 
 main()
