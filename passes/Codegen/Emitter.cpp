@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which code an element asks for: dispatch by op, and what ops of several kinds share.
 #include "passes/Codegen/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
