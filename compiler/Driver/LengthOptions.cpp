@@ -95,7 +95,6 @@ std::string readDims(Options &options, const std::vector<std::string> &dims, con
 
 std::string misfitOfLengths(const Options &options) {
   const std::string &dim = options.lengths.dims.front();
-  auto profile = planner::loadProfile(options.target);
   if (isDump(options.model))
     return fmt::format("--dim {}: a dump has one size: leave --dim out [usage]", dim);
   if (options.onCrossBatch != "reject")
@@ -115,9 +114,6 @@ std::string misfitOfLengths(const Options &options) {
   if (options.lengths.dims.size() > 1 && !options.lengths.longest.empty())
     return fmt::format("--dim {}=auto: chooses the sizes of one dimension: name those of several in pairs, "
                        "--dim A=16,32 --dim B=8,16 [not-built]",
-                       dim);
-  if (profile && profile->isCuda())
-    return fmt::format("--dim {}: several sizes on a GPU are not built yet: --dim {}=SIZE [not-built]", dim,
                        dim);
   return {};
 }

@@ -57,7 +57,7 @@ void GraphReplay::startStep(bool isEvaluation) {
 
 void GraphReplay::enter(std::optional<MicroStep> step) {
   if (step)
-    key = {step->phase, step->k == 0, step->k + 1 == step->steps, 0};
+    key = {step->phase, step->isFirst, step->isLast, 0};
   else
     key = {kOutside + evaluates, 0, 0, outside};
 }

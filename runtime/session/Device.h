@@ -11,9 +11,11 @@
 
 namespace accum::runtime {
 
-/// Micro-step k of the `steps` of a phase, which is a position in the manifest's list.
+/// Micro-step k of a phase, which is a position in the manifest's list. With several lengths each has a phase
+/// of its own: the first and the last one are those of all of them.
 struct MicroStep {
-  uint32_t phase, k, steps;
+  uint32_t phase, k;
+  bool isFirst, isLast;
 };
 
 /// Calls take effect in the order in which they are made, as far as a program or this process can see; a

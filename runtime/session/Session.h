@@ -175,6 +175,7 @@ private:
   Share shareIn(uint32_t phase) const;
   uint32_t stepsIn(uint32_t phase) const;
   uint32_t numberOf(uint32_t phase, uint32_t k) const;
+  MicroStep microStep(uint32_t phase, uint32_t k) const;
   std::optional<MicroStep> microStepAfter(uint32_t phase, uint32_t k) const;
   Expected<accum_ctx> makeContext(uint64_t step);
   Expected<accum_hyper> makeHyper(uint64_t step);

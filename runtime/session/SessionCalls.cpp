@@ -54,6 +54,11 @@ uint32_t Session::numberOf(uint32_t phase, uint32_t k) const {
   return number;
 }
 
+MicroStep Session::microStep(uint32_t phase, uint32_t k) const {
+  uint32_t number = numberOf(phase, k);
+  return {phase, k, number == 0, number + 1 == division->steps};
+}
+
 uint32_t Session::stepsIn(uint32_t phase) const {
   return division->microSteps[artifact.manifest.phases[phase].length];
 }
@@ -83,7 +88,8 @@ int Session::beginMicro(accum_ctx *context, uint32_t phase, uint32_t k, uint64_t
                 false);
   ranges.beginMicro(phases[phase], k, steps);
   context->inputs = stagings[phases[phase].length].inputs();
-  Status fed = timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, steps}, fillInputs); });
+  Status fed =
+      timed({.kind = CallFacts::Feed}, [&] { return device->feed(microStep(phase, k), fillInputs); });
   if (fed)
     fed = feeding->health();
   if (fed && phases[phase].addsGradients && numberOf(phase, k) == 0 && addsInPlace())
@@ -98,11 +104,11 @@ int Session::beginMicro(accum_ctx *context, uint32_t phase, uint32_t k, uint64_t
 /// Loops run over the same rows, one after the other.
 std::optional<MicroStep> Session::microStepAfter(uint32_t phase, uint32_t k) const {
   if (k + 1 < stepsIn(phase))
-    return MicroStep{phase, k + 1, stepsIn(phase)};
+    return microStep(phase, k + 1);
   auto next = artifact.manifest.loopAfter(phase);
   while (next && stepsIn(*next) == 0)
     next = artifact.manifest.loopAfter(*next);
-  return next ? std::optional(MicroStep{*next, 0, stepsIn(*next)}) : std::nullopt;
+  return next ? std::optional(microStep(*next, 0)) : std::nullopt;
 }
 
 int Session::endMicro(uint32_t phase, uint32_t k) {

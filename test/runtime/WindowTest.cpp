@@ -261,12 +261,12 @@ TEST(Staging, APhaseGetsWhatItReads) {
   Staging::Samples reversed = {[](int64_t place) { return place; },
                                [](int64_t position) { return uint64_t(3 - position); }};
   Share share(4, 2, 1, 0);
-  uint64_t end = staging.fill(dataset, share, {0, 1, 2}, reversed, block.data());
+  uint64_t end = staging.fill(dataset, share, {0, 1, false, true}, reversed, block.data());
   EXPECT_EQ(end, 3u * 256);
   EXPECT_EQ(at(0), end);
   EXPECT_TRUE(
       std::all_of(block.begin() + int64_t(end), block.end(), [](uint8_t byte) { return byte == 0xee; }));
-  EXPECT_EQ(staging.fill(dataset, share, {2, 1, 2}, reversed, whole.data()), whole.size());
+  EXPECT_EQ(staging.fill(dataset, share, {2, 1, false, true}, reversed, whole.data()), whole.size());
   EXPECT_TRUE(std::equal(block.begin(), block.begin() + int64_t(end), whole.begin()));
   std::vector<float> rows(2000);
   dataset.copyRow(0, 1, reinterpret_cast<uint8_t *>(rows.data()), 0, 2);

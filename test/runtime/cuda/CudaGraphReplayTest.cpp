@@ -15,12 +15,14 @@ class CudaGraphReplay : public testing::Test {
 protected:
   uint64_t inputsAt() const { return kProgram; }
 
+  static MicroStep at(uint32_t k, uint32_t steps) { return {1, k, k == 0, k + 1 == steps}; }
+
   void micro(uint32_t k, uint32_t steps, uint64_t out, bool zeroFirst = false) {
-    ASSERT_TRUE(card.device->feed({1, k, steps}, fill));
+    ASSERT_TRUE(card.device->feed(at(k, steps), fill));
     if (zeroFirst)
       ASSERT_TRUE(card.device->zero(card.base + out, 256));
     ASSERT_TRUE(card.device->copy(card.base + out, card.base + inputsAt(), 8));
-    auto next = k + 1 < steps ? std::optional(MicroStep{1, k + 1, steps}) : std::nullopt;
+    auto next = k + 1 < steps ? std::optional(at(k + 1, steps)) : std::nullopt;
     ASSERT_TRUE(card.device->endMicro(next));
   }
   uint64_t number(uint64_t at) {
@@ -65,7 +67,7 @@ TEST_F(CudaGraphReplay, InputsAreFetchedForTheirPhase) {
     std::vector<MicroStep> all;
     for (uint32_t phase : {0, 3, 4})
       for (uint32_t k = 0; k < 2; ++k)
-        all.push_back({phase + 8 * evaluates, k, 2});
+        all.push_back({phase + 8 * evaluates, k, k == 0, k == 1});
     std::vector<std::pair<uint32_t, uint32_t>> expected;
     for (size_t i = 0; i < all.size(); ++i) {
       ASSERT_TRUE(card.device->feed(all[i], fill));
@@ -97,7 +99,7 @@ TEST_F(CudaGraphReplay, EveryPhaseHasGraphsOfItsOwn) {
     for (uint32_t phase : {0, 1})
       for (uint32_t k = 0; k < 2; ++k) {
         uint64_t out = 256 * (phase + 1);
-        ASSERT_TRUE(card.device->feed({phase, k, 2}, fill));
+        ASSERT_TRUE(card.device->feed({phase, k, k == 0, k == 1}, fill));
         ASSERT_TRUE(card.device->copy(card.base + out, card.base + inputsAt(), 8));
         ASSERT_TRUE(card.device->endMicro(std::nullopt));
         EXPECT_EQ(number(out), base + k);
@@ -105,6 +107,28 @@ TEST_F(CudaGraphReplay, EveryPhaseHasGraphsOfItsOwn) {
   }
   EXPECT_EQ(card.cuda().graphs().captured, 4u); // first and last of each
   EXPECT_EQ(card.cuda().graphs().started, 4u * 7);
+}
+
+/// Of several lengths each is a phase. What writes and does not add is the first micro-step of all of them,
+/// and some steps have none of the shorter length: its graph is another one, and none departs.
+TEST_F(CudaGraphReplay, TheFirstMicroStepOfAllLengthsIsOneOfItsOwn) {
+  for (uint64_t step = 0; step < 12; ++step) {
+    base = 10 * step;
+    card.device->startStep(false);
+    std::vector<MicroStep> all;
+    for (uint32_t phase : {0, 1})
+      for (uint32_t k = 0; k < (phase == 0 && step % 2 ? 0 : 2); ++k)
+        all.push_back({phase, k, all.empty(), phase == 1 && k == 1});
+    for (size_t i = 0; i < all.size(); ++i) {
+      uint64_t out = all[i].isFirst ? 256 : 512;
+      ASSERT_TRUE(card.device->feed(all[i], fill));
+      ASSERT_TRUE(card.device->copy(card.base + out, card.base + inputsAt(), 8));
+      ASSERT_TRUE(card.device->endMicro(i + 1 < all.size() ? std::optional(all[i + 1]) : std::nullopt));
+      EXPECT_EQ(number(out), base + all[i].k);
+    }
+  }
+  EXPECT_EQ(card.cuda().graphs().captured, 5u); // phase 0: first, middle; phase 1: first, middle, last
+  EXPECT_EQ(card.cuda().graphs().started, 36u - 5);
 }
 
 TEST_F(CudaGraphReplay, OtherCallsThanCapturedAreDone) {
@@ -122,7 +146,7 @@ TEST_F(CudaGraphReplay, FewerCallsThanCapturedAreDone) {
     uint64_t mark = 7 + uint64_t(step);
     card.put(0, &mark, 8);
     card.device->startStep(false);
-    ASSERT_TRUE(card.device->feed({1, 0, 1}, fill));
+    ASSERT_TRUE(card.device->feed(at(0, 1), fill));
     ASSERT_TRUE(card.device->copy(card.base + 256, card.base, 8));
     if (step < 3)
       ASSERT_TRUE(card.device->copy(card.base + 512, card.base, 8));
