@@ -48,13 +48,13 @@ void Compilation::offerWholeBatch() {
   const Options asked = wholeBatchTrial(options);
   Workspace apart(asked);
   Compilation trial(asked, apart);
-  trial.plan();
+  trial.planOnly();
   if (!trial.search().candidates.empty())
     diagnostics.addNote(wholeBatchNote(options, trial.search()));
   std::string split = splitNote(options, checkOnce, [](const Options &one) {
     Workspace own(one);
     Compilation other(one, own);
-    other.plan();
+    other.planOnly();
     return other.search();
   });
   if (!split.empty())
@@ -207,26 +207,27 @@ LogicalResult Compilation::checkBatch() {
   return success();
 }
 
-LogicalResult Compilation::makePlan() {
+LogicalResult Compilation::buildStep() {
   LogicalResult good = run(Phase::Differentiate, buildDifferentiatePipeline);
   stopped = stopped || options.checkOnly;
-  if (failed(good) || failed(run(Phase::Fuse, buildFusePipeline)))
+  return success(succeeded(good) && succeeded(run(Phase::Fuse, buildFusePipeline)));
+}
+
+LogicalResult Compilation::plan(Messages &messages) {
+  planning = {};
+  auto make = [&] { return planModule(*module, options, pageFacts(options, report), messages, planning); };
+  return runner->done(Phase::Plan) ? runner->timed("plan", make) : runner->run(Phase::Plan, make);
+}
+
+LogicalResult Compilation::makePlan() {
+  if (failed(buildStep()))
     return failure();
-  if (stopped)
+  if (stopped || runner->done(Phase::Plan))
     return success();
-  if (failed(runner->run(Phase::Plan, [&] {
-        return planModule(*module, options, pageFacts(options, report), diagnostics, planning);
-      })))
+  if (failed(plan(diagnostics)))
     return failure();
   stopped = options.planOnly || runner->stopsAfter(Phase::Plan);
   return success();
-}
-
-LogicalResult Compilation::planAnew() {
-  planning = {};
-  return runner->timed("plan", [&] {
-    return planModule(*module, options, pageFacts(options, report), diagnostics, planning);
-  });
 }
 
 LogicalResult Compilation::schedule() { return run(Phase::Schedule, buildSchedulePipeline); }
@@ -297,7 +298,7 @@ LogicalResult Compilation::write(const emit::ArtifactOptions &artifact) {
 
 LogicalResult Compilation::write() { return write(artifactOptions()); }
 
-bool Compilation::plan() { return succeeded(load()) && succeeded(runPhases()); }
+bool Compilation::planOnly() { return succeeded(load()) && succeeded(runPhases()); }
 
 nlohmann::ordered_json Compilation::toJson() const {
   nlohmann::ordered_json json = driver::toJson(options, report);
@@ -325,7 +326,7 @@ Checked checkOnce(const Options &options) {
   Workspace workspace(options);
   Compilation check(options, workspace);
   const Diagnostics &said = workspace.diagnostics;
-  Checked checked{!check.plan() && said.onlyCrossBatch(), said.errors(), {}};
+  Checked checked{!check.planOnly() && said.onlyCrossBatch(), said.errors(), {}};
   for (const Cause &cause : check.checked().causes)
     checked.nodes.push_back(cause.node);
   return checked;

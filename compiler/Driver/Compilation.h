@@ -42,8 +42,11 @@ public:
   mlir::LogicalResult checkBatch();
   /// The phases differentiate, fuse and plan.
   mlir::LogicalResult makePlan();
-  /// The phase plan once more, with the options as they are now.
-  mlir::LogicalResult planAnew();
+  /// Of these the first two.
+  mlir::LogicalResult buildStep();
+  /// The phase plan, or once more, with the options as they are now. Several compilations at a time may do
+  /// it, each with messages of its own.
+  mlir::LogicalResult plan(Messages &messages);
   mlir::LogicalResult schedule();
   /// Of `schedule` all but the program.
   mlir::LogicalResult bind();
@@ -54,7 +57,7 @@ public:
   /// All of them. Returns the exit code.
   int run();
   /// Up to the plan, without a word and without an artifact.
-  bool plan();
+  bool planOnly();
 
   Options &given() { return options; }
   mlir::ModuleOp moduleOp() { return *module; }

@@ -8,8 +8,10 @@
 #include "compiler/Driver/Lengths.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Report/Explain.h"
+#include "mlir/IR/Threading.h"
 #include "passes/Schedule/Lengths.h"
 #include "passes/Schedule/Passes.h"
+#include <filesystem>
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -36,7 +38,9 @@ private:
   LogicalResult checkPaddings();
   LogicalResult readShares();
   LogicalResult planAll();
+  LogicalResult buildSteps();
   LogicalResult planEach(int64_t budget);
+  LogicalResult planAlongside(ArrayRef<Compilation *> some);
   LogicalResult planTogether();
   LogicalResult checkPaddingOf(size_t dim);
   planner::Search searchOfAll();
@@ -49,6 +53,7 @@ private:
 
   Options options;
   Workspace workspace;
+  Timing timing; ///< of all sizes
   std::vector<std::unique_ptr<Compilation>> sizes;
   std::vector<LengthInput> padded; ///< of the first dimension
 };
@@ -135,30 +140,62 @@ LogicalResult CompiledLengths::checkPaddings() {
   return keyDraws(modules());
 }
 
+LogicalResult CompiledLengths::buildSteps() {
+  for (const auto &size : llvm::reverse(sizes)) {
+    workspace.diagnostics.quietNotices(size.get() != &largest());
+    if (failed(size->buildStep()))
+      return failure();
+  }
+  workspace.diagnostics.quietNotices(false);
+  return success();
+}
+
 /// Each size is planned for its share of the batch, under the whole budget, since one of them computes at a
-/// time. State is spread alike: the largest size, which is planned first, decides.
+/// time. State is spread alike: where that is open the largest size, which is planned first, decides.
 LogicalResult CompiledLengths::planEach(int64_t budget) {
-  for (size_t length = sizes.size(); length-- > 0;) {
-    Compilation &size = *sizes[length];
-    Options &given = size.given();
-    bool isFirst = size.search().candidates.empty();
+  for (size_t length = 0; length < sizes.size(); ++length) {
+    Options &given = sizes[length]->given();
     given.batch = batchOf(options, length);
     given.microBatch = options.microBatch;
     if (budget > 0)
       given.memory = budget;
-    if (&size != &largest()) {
-      given.shard = largest().given().shard;
-      given.offload = largest().given().offload;
-    }
-    workspace.diagnostics.quietNotices(&size != &largest() || !isFirst);
-    if (failed(isFirst ? size.makePlan() : size.planAnew()))
+  }
+  std::vector<Compilation *> open;
+  for (const auto &size : sizes)
+    open.push_back(size.get());
+  if (options.shard == "auto" || options.offload == "auto") {
+    open.pop_back();
+    if (failed(planAlongside({&largest()})))
       return failure();
-    if (const auto &plan = size.search().plan; plan && &size == &largest()) {
-      given.shard = plan->shard;
-      given.offload = plan->offload;
+    const planner::Plan &plan = *largest().search().plan;
+    for (const auto &size : sizes) {
+      size->given().shard = plan.shard;
+      size->given().offload = plan.offload;
     }
   }
-  workspace.diagnostics.quietNotices(false);
+  return planAlongside(open);
+}
+
+/// On several threads. The largest size speaks, once; the first error is that of the largest size that has
+/// one.
+LogicalResult CompiledLengths::planAlongside(ArrayRef<Compilation *> some) {
+  struct Work {
+    Compilation *size;
+    Messages messages;
+    bool good = false;
+  };
+  std::vector<Work> all;
+  for (Compilation *size : llvm::reverse(some))
+    all.push_back({size, Messages(std::filesystem::path(options.model).filename().string())});
+  for (Work &work : all)
+    work.messages.quietNotices(work.size != &largest() || !work.size->search().candidates.empty());
+  parallelForEach(&workspace.context, all,
+                  [](Work &work) { work.good = succeeded(work.size->plan(work.messages)); });
+  for (const Work &work : all) {
+    workspace.diagnostics.append(work.messages);
+    if (!work.good)
+      return failure();
+  }
   workspace.diagnostics.dropNotices("micro-batch "); // how the share of a size is cut
   return success();
 }
@@ -171,8 +208,6 @@ LogicalResult CompiledLengths::planAll() {
   for (int tries = 0; tries < kTries; ++tries) {
     if (failed(planEach(allowed)))
       return failure();
-    if (options.checkOnly)
-      return success();
     budget = tries == 0 ? largest().search().budget : budget;
     if (failed(planTogether()))
       return failure();
@@ -195,16 +230,14 @@ LogicalResult CompiledLengths::planTogether() {
   for (const auto &size : sizes)
     searches.push_back(&size->search());
   std::vector<int64_t> together = chooseMicroBatches(options, searches);
-  workspace.diagnostics.quietNotices(true);
+  std::vector<Compilation *> others;
   for (size_t length = 0; length < sizes.size(); ++length) {
     if (sizes[length]->search().plan->cut.m == together[length])
       continue;
     sizes[length]->given().microBatch = std::to_string(together[length]);
-    if (failed(sizes[length]->planAnew()))
-      return failure();
+    others.push_back(sizes[length].get());
   }
-  workspace.diagnostics.quietNotices(false);
-  return success();
+  return planAlongside(others);
 }
 
 LogicalResult CompiledLengths::join() {
@@ -275,16 +308,19 @@ LogicalResult CompiledLengths::readShares() {
 }
 
 LogicalResult CompiledLengths::runAll() {
-  if (failed(load()) || failed(checkPaddings()) || failed(readShares()))
+  if (failed(timing.timed("import, check", [&] { return load(); })) ||
+      failed(timing.timed("padding", [&] { return checkPaddings(); })) || failed(readShares()))
     return failure();
   if (options.checkOnly)
     return success();
-  if (failed(planAll()))
+  if (failed(timing.timed("diff., fuse", [&] { return buildSteps(); })) ||
+      failed(timing.timed("plan", [&] { return planAll(); })))
     return failure();
   printPlans();
   if (options.planOnly)
     return success();
-  return success(succeeded(join()) && succeeded(write()));
+  return success(succeeded(timing.timed("schedule", [&] { return join(); })) &&
+                 succeeded(timing.timed("codegen, emit", [&] { return write(); })));
 }
 
 int CompiledLengths::run() {
@@ -297,7 +333,7 @@ int CompiledLengths::run() {
     return 0;
   workspace.diagnostics.say(*options.sink);
   if (options.timing)
-    largest().print(largest().phases().timingTable());
+    largest().print(timing.timingTable());
   if (options.json) {
     nlohmann::ordered_json json = largest().toJson();
     if (!options.checkOnly) {
@@ -310,7 +346,7 @@ int CompiledLengths::run() {
 }
 
 bool CompiledLengths::plan() {
-  if (succeeded(load()) && succeeded(checkPaddings()) && succeeded(planAll()))
+  if (succeeded(load()) && succeeded(checkPaddings()) && succeeded(buildSteps()) && succeeded(planAll()))
     return true;
   exitCode = largest().fail();
   return false;

@@ -32,7 +32,7 @@ static std::string nodeOf(Location location) {
 }
 
 Diagnostics::Diagnostics(MLIRContext &context, std::string subject)
-    : subject(std::move(subject)), handler(&context, [this](Diagnostic &d) { return handle(d); }) {}
+    : Messages(std::move(subject)), handler(&context, [this](Diagnostic &d) { return handle(d); }) {}
 
 LogicalResult Diagnostics::handle(Diagnostic &diagnostic) {
   std::string text = nodeOf(diagnostic.getLocation()) + diagnostic.str();
@@ -47,13 +47,19 @@ LogicalResult Diagnostics::handle(Diagnostic &diagnostic) {
   return success();
 }
 
-void Diagnostics::add(const std::string &message, const std::vector<std::string> &notes) {
+void Messages::add(const std::string &message, const std::vector<std::string> &notes) {
   messages.push_back({Severity::Error, subject, message, notes});
 }
 
-void Diagnostics::addNotice(const std::string &text) {
+void Messages::addNotice(const std::string &text) {
   if (!isQuiet)
     messages.push_back({Severity::Notice, "", text, {}});
+}
+
+void Messages::append(const Messages &others) {
+  for (const Message &message : others.messages)
+    if (message.severity != Severity::Notice || !isQuiet)
+      messages.push_back(message);
 }
 
 void Diagnostics::dropNotices(StringRef prefix) {

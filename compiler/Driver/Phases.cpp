@@ -80,7 +80,7 @@ LogicalResult PhaseRunner::finish(Phase phase) {
 
 bool PhaseRunner::stopsAfter(Phase phase) const { return options.toPhase == toText(phase); }
 
-std::string PhaseRunner::timingTable() const {
+std::string Timing::timingTable() const {
   std::string text = "timing   phase              s\n";
   double total = 0;
   for (const auto &[name, seconds] : times) {

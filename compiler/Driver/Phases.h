@@ -17,8 +17,24 @@ const char *toText(Phase phase);
 /// Nothing where `name` is none of them.
 std::optional<Phase> phaseFrom(llvm::StringRef name);
 
-/// Runs phases on one module and keeps count.
-class PhaseRunner {
+/// What pieces of work take.
+class Timing {
+public:
+  template <typename Work> auto timed(const std::string &name, Work work) {
+    auto start = std::chrono::steady_clock::now();
+    auto result = work();
+    times.emplace_back(name, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    return result;
+  }
+  /// `--timing`: a line each.
+  std::string timingTable() const;
+
+private:
+  std::vector<std::pair<std::string, double>> times;
+};
+
+/// Runs phases on one module, and times them.
+class PhaseRunner : public Timing {
 public:
   PhaseRunner(mlir::ModuleOp module, const Options &options);
 
@@ -28,29 +44,16 @@ public:
   /// verified, dumped where asked.
   mlir::LogicalResult run(Phase phase, llvm::function_ref<void(mlir::OpPassManager &)> build);
   mlir::LogicalResult run(Phase phase, llvm::function_ref<mlir::LogicalResult()> action);
+  /// Whether the module is past it.
+  bool done(Phase phase) const;
   /// Whether `--to` names this phase: then the module is the output.
   bool stopsAfter(Phase phase) const;
 
-  /// Times another piece of work under `name`.
-  template <typename Work> auto timed(const std::string &name, Work work) {
-    auto start = std::chrono::steady_clock::now();
-    auto result = work();
-    note(name, std::chrono::steady_clock::now() - start);
-    return result;
-  }
-  /// `--timing`: one line a phase.
-  std::string timingTable() const;
-
 private:
-  bool done(Phase phase) const;
   mlir::LogicalResult finish(Phase phase);
-  void note(const std::string &name, std::chrono::duration<double> time) {
-    times.emplace_back(name, time.count());
-  }
 
   mlir::ModuleOp module;
   const Options &options;
-  std::vector<std::pair<std::string, double>> times;
 };
 
 } // namespace accum::driver

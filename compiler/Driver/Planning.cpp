@@ -24,12 +24,12 @@ using namespace mlir;
 namespace accum::driver {
 namespace {
 
-LogicalResult report(const planner::Error &error, Diagnostics &diagnostics) {
-  diagnostics.add(fmt::format("{} [{}]", error.message, error.slug), error.notes);
+LogicalResult report(const planner::Error &error, Messages &messages) {
+  messages.add(fmt::format("{} [{}]", error.message, error.slug), error.notes);
   return failure();
 }
 
-planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, bool &good) {
+planner::Options optionsOf(const Options &options, Messages &messages, bool &good) {
   planner::Options result;
   result.batch = options.batch;
   result.devices = options.devices;
@@ -41,28 +41,28 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   result.offload = options.offload;
   auto size = planner::parseMicroBatch(options.microBatch);
   if (!size)
-    good = succeeded(report(size.error(), diagnostics));
+    good = succeeded(report(size.error(), messages));
   else
     result.microBatch = *size;
   return result;
 }
 
 /// A graph whose batch is in its shapes has one size.
-LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Diagnostics &diagnostics) {
+LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Messages &messages) {
   auto whole = train::wholeBatchOf(module), split = train::splitBatchOf(module);
   if (split && asked.batch != *split)
     return report(
         {fmt::format("the dump is of a batch of {}, which is split where its samples meet: --batch {}",
                      *split, *split),
          "usage"},
-        diagnostics);
+        messages);
   if (!whole)
     return success();
   if (asked.batch != *whole || asked.devices != 1)
     return report({fmt::format("the dump computes a whole batch of {} on one device: --batch {} --devices 1",
                                *whole, *whole),
                    "usage"},
-                  diagnostics);
+                  messages);
   asked.microBatch = {planner::MicroBatch::Forced, *whole, *whole};
   return success();
 }
@@ -119,7 +119,7 @@ planner::Error explainNoFit(const planner::Search &search, ModuleOp module, cons
 /// The same micro-batch for @eval, in the scratch that the step has anyway; where it needs more, as little as
 /// can be.
 FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
-                                  const planner::DeviceProfile &profile, Diagnostics &diagnostics) {
+                                  const planner::DeviceProfile &profile, Messages &messages) {
   planner::Problem problem = buildProblem(eval);
   if (auto sharing = planner::sharingOf(step))
     problem = planner::sharedProblem(problem, *sharing, step.devices);
@@ -135,26 +135,26 @@ FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
     search = planner::solve(problem, profile, options);
   }
   if (!search)
-    return report(search.error(), diagnostics);
+    return report(search.error(), messages);
   if (!search->plan) {
-    diagnostics.add("internal: the evaluation program could not be planned");
+    messages.add("internal: the evaluation program could not be planned");
     return failure();
   }
   if (planner::Status status = planner::verify(problem, *search->plan); !status)
-    return report(status.error(), diagnostics);
+    return report(status.error(), messages);
   return *search->plan;
 }
 
 /// `--dump-phases FOLDER`: what the planner was asked, for accum-plan.
 LogicalResult dumpProblem(planner::Problem problem, const planner::Options &asked, const std::string &folder,
-                          Diagnostics &diagnostics) {
+                          Messages &messages) {
   problem.batch = asked.batch;
   problem.devices = asked.devices;
   std::string path = folder + "/problem.txt";
   std::string why = writeTextFile(path, planner::toText(problem));
   if (why.empty())
     return success();
-  diagnostics.add(fmt::format("--dump-phases: `{}` cannot be written: {} [output-failed]", path, why));
+  messages.add(fmt::format("--dump-phases: `{}` cannot be written: {} [output-failed]", path, why));
   return failure();
 }
 
@@ -201,60 +201,60 @@ std::optional<int64_t> hostBudget(int64_t devices) {
 /// What --explain, --json and --report show beside the search itself.
 LogicalResult explain(const planner::Problem &problem, const planner::DeviceProfile &profile,
                       const planner::Options &asked, const Options &options,
-                      const planner::report::PageFacts &facts, Diagnostics &diagnostics, Planning &planning) {
+                      const planner::report::PageFacts &facts, Messages &messages, Planning &planning) {
   if (options.explain || options.json) {
     auto budgets = planner::askBudgets(problem, profile, asked, planning.search);
     if (!budgets)
-      return report(budgets.error(), diagnostics);
+      return report(budgets.error(), messages);
     planning.budgets = *budgets;
   }
   if (options.report.empty())
     return success();
   auto page = planner::report::writePage(problem, profile, asked, planning.search, facts);
   if (!page)
-    return report(page.error(), diagnostics);
+    return report(page.error(), messages);
   std::string why = writeTextFile(options.report, *page);
   if (why.empty())
     return success();
-  diagnostics.add(fmt::format("--report {}: cannot be written: {} [output-failed]", options.report, why));
+  messages.add(fmt::format("--report {}: cannot be written: {} [output-failed]", options.report, why));
   return failure();
 }
 
 } // namespace
 
 LogicalResult planModule(ModuleOp module, const Options &options, const planner::report::PageFacts &facts,
-                         Diagnostics &diagnostics, Planning &planning) {
+                         Messages &messages, Planning &planning) {
   auto profile = planner::loadProfile(options.target);
   if (!profile)
-    return report(profile.error(), diagnostics);
+    return report(profile.error(), messages);
   StringRef precision = train::precisionOf(module);
   if (precision == "tf32" && profile->architecture.empty())
     return report({fmt::format("--precision tf32: target {} has no TF32", profile->name),
                    "usage",
                    {"f32 and bf16 run on every target"}},
-                  diagnostics);
+                  messages);
   for (const std::string &notice : profile->notices)
-    diagnostics.addNotice(notice);
+    messages.addNotice(notice);
   if (auto notice = planner::bf16Notice(*profile); notice && precision == "bf16")
-    diagnostics.addNotice(*notice);
+    messages.addNotice(*notice);
   bool good = true;
-  planner::Options asked = optionsOf(options, diagnostics, good);
+  planner::Options asked = optionsOf(options, messages, good);
   if (options.memory)
     planner::limitMemory(*options.memory, *profile, asked);
   else if (profile->memoryUsable == 0)
     asked.budget = hostBudget(options.devices);
   if (auto misfit = checkOffload(options))
-    return report(*misfit, diagnostics);
-  if (!good || failed(holdWhole(module, asked, diagnostics)))
+    return report(*misfit, messages);
+  if (!good || failed(holdWhole(module, asked, messages)))
     return failure();
   OwningOpRef<ModuleOp> apart = takeOtherForm(module);
   auto form = problemOf(module, options);
   if (failed(form))
     return failure();
   if (planner::Status status = planner::check(form->problem); !status)
-    return report(status.error(), diagnostics);
+    return report(status.error(), messages);
   if (auto misfit = train::splitBatchOf(module) ? misfitOfSplit(form->problem, asked.batch) : std::nullopt)
-    return report(*misfit, diagnostics);
+    return report(*misfit, messages);
   if (apart)
     searchBoth(module, *apart, *profile, asked, options, *form, planning);
   else
@@ -265,22 +265,22 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
     asked.offload = form->search->plan->offload;
   }
   const planner::Problem &problem = form->problem;
-  if (!options.dumpPhases.empty() && failed(dumpProblem(problem, asked, options.dumpPhases, diagnostics)))
+  if (!options.dumpPhases.empty() && failed(dumpProblem(problem, asked, options.dumpPhases, messages)))
     return failure();
   if (!form->search)
-    return report(form->search.error(), diagnostics);
+    return report(form->search.error(), messages);
   planning.search = *form->search;
   planning.search.settled = whyExplored(options.explored, options.exploredOf);
   const planner::Search &result = planning.search;
   for (const std::string &notice : result.notices)
-    diagnostics.addNotice(notice);
-  if (failed(explain(problem, *profile, asked, options, facts, diagnostics, planning)))
+    messages.addNotice(notice);
+  if (failed(explain(problem, *profile, asked, options, facts, messages, planning)))
     return failure();
   if (!result.plan)
-    return report(explainNoFit(result, module, fitsOtherwise(problem, *profile, asked)), diagnostics);
+    return report(explainNoFit(result, module, fitsOtherwise(problem, *profile, asked)), messages);
   if (planner::Status status = planner::verify(problem, *result.plan); !status)
-    return report(status.error(), diagnostics);
-  auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, diagnostics);
+    return report(status.error(), messages);
+  auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, messages);
   if (failed(evalPlan))
     return failure();
   applyPlan(module, problem, *result.plan, *evalPlan);

@@ -17,11 +17,11 @@ struct Planning {
 };
 
 /// Searches, verifies and writes the module's `train.plan`, and with `--report` the page. Failure: reported
-/// to `diagnostics`. The planning is filled in either case, as far as it came; so is the page.
+/// to `messages`. The planning is filled in either case, as far as it came; so is the page.
 /// Where the module holds another form and that has the faster plan, or the only one that fits, the module
 /// becomes it.
 mlir::LogicalResult planModule(mlir::ModuleOp module, const Options &options,
-                               const planner::report::PageFacts &facts, Diagnostics &diagnostics,
+                               const planner::report::PageFacts &facts, Messages &messages,
                                Planning &planning);
 
 } // namespace accum::driver
