@@ -88,6 +88,7 @@ typedef struct accum_data_options {
   const char *document_separator; /* the id that ends a document, or "index" for Megatron's */
   const char *token_labels;       /* "same" or "next" token; null: by the artifact's loss */
   const char *val_split; /* of any data: its last samples, "P%" or a number, are bound for accum_evaluate */
+  int32_t truncate;      /* samples longer than the largest of several lengths are cut, not refused */
 } accum_data_options;
 
 /* An array in memory, samples leading; kept by the caller until the session closes. */

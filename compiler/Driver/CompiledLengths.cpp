@@ -4,14 +4,13 @@
 #include "compiler/Driver/Compilation.h"
 #include "compiler/Driver/LengthData.h"
 #include "compiler/Driver/LengthOptions.h"
+#include "compiler/Driver/LengthPlanner.h"
 #include "compiler/Driver/LengthPlans.h"
 #include "compiler/Driver/Lengths.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Report/Explain.h"
-#include "mlir/IR/Threading.h"
 #include "passes/Schedule/Lengths.h"
 #include "passes/Schedule/Passes.h"
-#include <filesystem>
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -37,11 +36,7 @@ private:
   LogicalResult load();
   LogicalResult checkPaddings();
   LogicalResult readShares();
-  LogicalResult planAll();
   LogicalResult buildSteps();
-  LogicalResult planEach(int64_t budget);
-  LogicalResult planAlongside(ArrayRef<Compilation *> some);
-  LogicalResult planTogether();
   LogicalResult checkPaddingOf(size_t dim);
   planner::Search searchOfAll();
   void printPlans();
@@ -54,7 +49,7 @@ private:
   Options options;
   Workspace workspace;
   Timing timing; ///< of all sizes
-  std::vector<std::unique_ptr<Compilation>> sizes;
+  Sizes sizes;
   std::vector<LengthInput> padded; ///< of the first dimension
 };
 
@@ -150,96 +145,6 @@ LogicalResult CompiledLengths::buildSteps() {
   return success();
 }
 
-/// Each size is planned for its share of the batch, under the whole budget, since one of them computes at a
-/// time. State is spread alike: where that is open the largest size, which is planned first, decides.
-LogicalResult CompiledLengths::planEach(int64_t budget) {
-  for (size_t length = 0; length < sizes.size(); ++length) {
-    Options &given = sizes[length]->given();
-    given.batch = batchOf(options, length);
-    given.microBatch = options.microBatch;
-    if (budget > 0)
-      given.memory = budget;
-  }
-  std::vector<Compilation *> open;
-  for (const auto &size : sizes)
-    open.push_back(size.get());
-  if (options.shard == "auto" || options.offload == "auto") {
-    open.pop_back();
-    if (failed(planAlongside({&largest()})))
-      return failure();
-    const planner::Plan &plan = *largest().search().plan;
-    for (const auto &size : sizes) {
-      size->given().shard = plan.shard;
-      size->given().offload = plan.offload;
-    }
-  }
-  return planAlongside(open);
-}
-
-/// On several threads. The largest size speaks, once; the first error is that of the largest size that has
-/// one.
-LogicalResult CompiledLengths::planAlongside(ArrayRef<Compilation *> some) {
-  struct Work {
-    Compilation *size;
-    Messages messages;
-    bool good = false;
-  };
-  std::vector<Work> all;
-  for (Compilation *size : llvm::reverse(some))
-    all.push_back({size, Messages(std::filesystem::path(options.model).filename().string())});
-  for (Work &work : all)
-    work.messages.quietNotices(work.size != &largest() || !work.size->search().candidates.empty());
-  parallelForEach(&workspace.context, all,
-                  [](Work &work) { work.good = succeeded(work.size->plan(work.messages)); });
-  for (const Work &work : all) {
-    workspace.diagnostics.append(work.messages);
-    if (!work.good)
-      return failure();
-  }
-  workspace.diagnostics.dropNotices("micro-batch "); // how the share of a size is cut
-  return success();
-}
-
-/// Plans that fit one by one may take more together, since one has the largest scratch and another the most
-/// inputs: then all have that much less.
-LogicalResult CompiledLengths::planAll() {
-  constexpr int kTries = 3;
-  int64_t allowed = 0, budget = 0;
-  for (int tries = 0; tries < kTries; ++tries) {
-    if (failed(planEach(allowed)))
-      return failure();
-    budget = tries == 0 ? largest().search().budget : budget;
-    if (failed(planTogether()))
-      return failure();
-    int64_t over = planOfAll(options, plansOf(sizes)).counted() - budget;
-    if (budget <= 0 || over <= 0)
-      return success();
-    allowed = (allowed > 0 ? allowed : budget) - over;
-  }
-  workspace.diagnostics.add(fmt::format("the sizes of {} fit one by one, but not together [does-not-fit]",
-                                        fmt::join(options.lengths.dims, ", ")),
-                            {"fewer sizes, or a smaller --micro-batch, take less"});
-  return failure();
-}
-
-/// With the micro-batches that suit each other, where the options leave them open.
-LogicalResult CompiledLengths::planTogether() {
-  if (options.microBatch != "auto")
-    return success();
-  std::vector<const planner::Search *> searches;
-  for (const auto &size : sizes)
-    searches.push_back(&size->search());
-  std::vector<int64_t> together = chooseMicroBatches(options, searches);
-  std::vector<Compilation *> others;
-  for (size_t length = 0; length < sizes.size(); ++length) {
-    if (sizes[length]->search().plan->cut.m == together[length])
-      continue;
-    sizes[length]->given().microBatch = std::to_string(together[length]);
-    others.push_back(sizes[length].get());
-  }
-  return planAlongside(others);
-}
-
 LogicalResult CompiledLengths::join() {
   for (auto &size : sizes)
     if (failed(size->bind()))
@@ -314,7 +219,7 @@ LogicalResult CompiledLengths::runAll() {
   if (options.checkOnly)
     return success();
   if (failed(timing.timed("diff., fuse", [&] { return buildSteps(); })) ||
-      failed(timing.timed("plan", [&] { return planAll(); })))
+      failed(timing.timed("plan", [&] { return planLengths(options, workspace, sizes); })))
     return failure();
   printPlans();
   if (options.planOnly)
@@ -346,7 +251,8 @@ int CompiledLengths::run() {
 }
 
 bool CompiledLengths::plan() {
-  if (succeeded(load()) && succeeded(checkPaddings()) && succeeded(buildSteps()) && succeeded(planAll()))
+  if (succeeded(load()) && succeeded(checkPaddings()) && succeeded(buildSteps()) &&
+      succeeded(planLengths(options, workspace, sizes)))
     return true;
   exitCode = largest().fail();
   return false;

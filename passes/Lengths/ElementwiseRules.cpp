@@ -101,7 +101,11 @@ void fillResult(nn::ElementwiseOp op, Site &site, Facts &result) {
   }
 }
 
-bool isCounted(const Facts &facts) { return facts.number && *facts.number == std::floor(*facts.number); }
+/// A whole number that a length plus it is exact with, whatever the type: no score that hides.
+bool isCounted(const Facts &facts) {
+  constexpr double kMost = 1 << 20;
+  return facts.number && std::abs(*facts.number) <= kMost && *facts.number == std::floor(*facts.number);
+}
 
 /// Positions and lengths under sums with numbers.
 void countResult(Fn fn, const Facts &a, const Facts &b, Facts &result) {

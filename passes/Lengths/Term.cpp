@@ -186,6 +186,18 @@ static Term multiply(Term a, Term b) {
   return a.number > 0 ? b : negated(b);
 }
 
+/// Low is finite; minus infinity stays what it is, and may be what an unknown operand holds.
+static Term smaller(Term a, Term b) {
+  if (!a.isLow())
+    std::swap(a, b);
+  if (!a.isLow() || (b.isUnknown() && !b.isFinite))
+    return {};
+  for (const Term &each : {a, b})
+    if (each.kind == Term::Kind::Number && std::isinf(each.number) && each.number < 0)
+      return each;
+  return low();
+}
+
 /// A comparison of Low or High with a number of ordinary size.
 static Term compare(Fn fn, Term a, Term b) {
   if (a.kind == Term::Kind::Number && (b.kind == Term::Kind::Low || b.kind == Term::Kind::High)) {
@@ -216,9 +228,9 @@ static Term binary(Fn fn, Term a, Term b) {
       return Term::of(0);
     return b.kind == Term::Kind::Number && b.number != 0 ? multiply(Term::of(1 / b.number), a) : Term();
   case Fn::min:
-    return (a.isLow() || b.isLow()) ? low() : Term();
+    return smaller(a, b);
   case Fn::max:
-    return (a.isHigh() || b.isHigh()) ? high() : Term();
+    return negated(smaller(negated(a), negated(b)));
   case Fn::logical_and:
     return a.isNumber(0) || b.isNumber(0) ? Term::of(0) : Term();
   case Fn::logical_or:

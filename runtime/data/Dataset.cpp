@@ -36,14 +36,17 @@ Error otherCount(const Array &array, int64_t samples, int64_t expected, const st
 
 } // namespace
 
-Expected<Dataset> Dataset::fromArrays(const Manifest &manifest, std::vector<Array> arrays) {
+Expected<Dataset> Dataset::fromArrays(const Manifest &manifest, std::vector<Array> arrays, bool truncates) {
   std::vector<Shards> single;
   for (Array &array : arrays)
     single.push_back({std::move(array)});
-  return fromShards(manifest, std::move(single));
+  return fromShards(manifest, std::move(single), truncates);
 }
 
-Expected<Dataset> Dataset::fromFiles(const Manifest &manifest, DataFiles files, const TokenOptions &options) {
+Expected<Dataset> Dataset::fromFiles(const Manifest &manifest, DataFiles files, const TokenOptions &options,
+                                     bool truncates) {
+  if (!files.tokens.empty() && truncates)
+    return Error{kExitUsage, "--truncate: tokens are cut into samples of the largest size as it is", "usage"};
   if (!files.tokens.empty()) {
     auto windows = TokenWindows::make(manifest, std::move(files.tokens), options);
     return windows ? Expected<Dataset>(fromTokens(manifest, std::move(*windows))) : windows.error();
@@ -53,11 +56,17 @@ Expected<Dataset> Dataset::fromFiles(const Manifest &manifest, DataFiles files, 
                                     {"--token-labels", options.labels}})
     if (!value.empty())
       return Error{kExitUsage, std::string(name) + " is about tokens, and the data holds arrays", "usage"};
-  return fromShards(manifest, std::move(files.arrays));
+  return fromShards(manifest, std::move(files.arrays), truncates);
 }
 
-Expected<Dataset> Dataset::fromShards(const Manifest &manifest, std::vector<Shards> arrays) {
+Expected<Dataset> Dataset::fromShards(const Manifest &manifest, std::vector<Shards> arrays, bool truncates) {
+  if (truncates && manifest.lengths.empty())
+    return Error{kExitUsage,
+                 "--truncate: the program has one length, and takes arrays of that alone",
+                 "usage",
+                 {"compile for several: --dim NAME=16,32,..."}};
   Dataset dataset;
+  dataset.truncates = truncates;
   if (Status status = dataset.matchArrays(manifest, std::move(arrays)); !status)
     return status.error();
   for (const Column &column : dataset.columns)
@@ -249,6 +258,8 @@ std::string Dataset::identity() const {
     for (const Array &shard : column.shards)
       if (shard.path != "memory")
         text += nameAndSize(shard);
+  if (truncates)
+    text += "truncated";
   return text.empty() ? "" : hashText(text);
 }
 

@@ -27,10 +27,12 @@ class Dataset {
 public:
   /// Matches arrays to the manifest's inputs and checks names, dtypes, shapes, sample counts and every value.
   /// Refuses (exit 3) naming the array, the index and what was expected. The manifest must outlive the data
-  /// set.
-  static Expected<Dataset> fromArrays(const Manifest &manifest, std::vector<Array> arrays);
+  /// set. `truncates`: samples that are longer than the largest of several lengths are cut.
+  static Expected<Dataset> fromArrays(const Manifest &manifest, std::vector<Array> arrays,
+                                      bool truncates = false);
   /// The same for arrays in shards, and for tokens, whose values are checked when they are read.
-  static Expected<Dataset> fromFiles(const Manifest &manifest, DataFiles files, const TokenOptions &options);
+  static Expected<Dataset> fromFiles(const Manifest &manifest, DataFiles files, const TokenOptions &options,
+                                     bool truncates = false);
 
   /// `samples` random ones: indices below their bound, floats standard normal, what has a rule by its rule.
   /// The same for one seed everywhere.
@@ -71,7 +73,7 @@ public:
 
 private:
   using Shards = std::vector<Array>;
-  static Expected<Dataset> fromShards(const Manifest &manifest, std::vector<Shards> arrays);
+  static Expected<Dataset> fromShards(const Manifest &manifest, std::vector<Shards> arrays, bool truncates);
   static Dataset fromTokens(const Manifest &manifest, TokenWindows windows);
   Status matchArrays(const Manifest &manifest, std::vector<Shards> arrays);
   Status matchInput(const InputSpec &spec, std::vector<Shards> &arrays);
@@ -95,6 +97,7 @@ private:
   std::vector<uint8_t> slab; ///< room for the largest sample
   /// Where there are several lengths: of each sample of the sources the first that holds it.
   std::vector<uint8_t> needs;
+  bool truncates = false;
   int64_t longestRow = 0; ///< of inputs that are padded, along their axis
   std::vector<std::string> decisions;
   uint64_t first = 0; ///< of its samples, in the sources

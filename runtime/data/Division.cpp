@@ -81,15 +81,37 @@ void Division::take(const Share &share) {
   samples = share.samples;
 }
 
-Division::Division(const std::vector<uint8_t> &needs, const std::vector<LengthSpec> &lengths, int ranks,
-                   int rank, int64_t rows)
-    : samples(int64_t(needs.size())) {
-  std::vector<int64_t> sorted(needs.size()), counts(lengths.size()), capacity;
+std::vector<int64_t> Division::countsOf(const std::vector<uint8_t> &needs, size_t lengths) {
+  std::vector<int64_t> counts(lengths, 0);
+  for (uint8_t need : needs)
+    ++counts[need];
+  return counts;
+}
+
+/// Positions from 0, by length.
+static std::vector<int64_t> sortedByNeed(const std::vector<uint8_t> &needs) {
+  std::vector<int64_t> sorted(needs.size());
   std::iota(sorted.begin(), sorted.end(), int64_t(0));
   std::ranges::sort(sorted, {},
                     [&](int64_t position) { return std::pair(needs[size_t(position)], position); });
-  for (uint8_t need : needs)
-    ++counts[need];
+  return sorted;
+}
+
+void Division::addShare(Share share, int64_t place) {
+  share.end = place + (share.end - share.begin);
+  // Where it has none, no row of it is the first of the batch.
+  share.begin = share.end > place ? place : samples;
+  share.end = std::max(share.begin, share.end);
+  share.samples = samples;
+  shares.push_back(share);
+  microSteps.push_back(share.steps);
+  steps += share.steps;
+}
+
+Division::Division(const std::vector<uint8_t> &needs, const std::vector<LengthSpec> &lengths, int ranks,
+                   int rank, int64_t rows)
+    : samples(int64_t(needs.size())) {
+  std::vector<int64_t> sorted = sortedByNeed(needs), counts = countsOf(needs, lengths.size()), capacity;
   auto rowsOf = [&](const LengthSpec &length) { return rows > 0 ? std::min(rows, length.m) : length.m; };
   for (const LengthSpec &length : lengths)
     capacity.push_back(rowsOf(length) * ranks);
@@ -103,19 +125,31 @@ Division::Division(const std::vector<uint8_t> &needs, const std::vector<LengthSp
       auto place = int64_t(order.size());
       order.insert(order.end(), sorted.begin() + before + local.begin, sorted.begin() + before + local.end);
       before += counts[length];
-      if (of != rank)
-        continue;
-      local.end = place + (local.end - local.begin);
-      // Where it has none, no row of it is the first of the batch.
-      local.begin = local.end > place ? place : samples;
-      local.end = std::max(local.begin, local.end);
-      local.samples = samples;
-      shares.push_back(local);
+      if (of == rank)
+        addShare(local, place);
     }
   }
-  for (const Share &share : shares) {
-    microSteps.push_back(share.steps);
-    steps += share.steps;
+}
+
+/// All ranks have the rounds of one that has the most samples of each length: what a rank carries up is then
+/// never more than such a one's, and fits.
+Division::Division(const std::vector<uint8_t> &needs, const std::vector<int64_t> &most,
+                   const std::vector<LengthSpec> &lengths, const Share &own)
+    : samples(own.samples) {
+  std::vector<int64_t> counts = countsOf(needs, lengths.size()), capacity;
+  for (const LengthSpec &length : lengths)
+    capacity.push_back(length.m);
+  std::vector<int64_t> rounds = moveUp(most, capacity, lengths);
+  order.assign(size_t(samples), own.begin); // spare rows repeat a sample that is here
+  for (int64_t place = own.begin; int64_t position : sortedByNeed(needs))
+    order[size_t(place++)] = own.begin + position;
+  int64_t place = own.begin, carried = 0;
+  for (size_t length = 0; length < lengths.size(); ++length) {
+    Share share(rounds[length], lengths[length].m, 1, 0);
+    share.end = std::min(counts[length] + carried, int64_t(share.steps) * share.m);
+    carried += counts[length] - share.end;
+    addShare(share, place);
+    place += share.end;
   }
 }
 

@@ -20,6 +20,10 @@ struct Division {
   /// has.
   Division(const std::vector<uint8_t> &needs, const std::vector<LengthSpec> &lengths, int ranks, int rank,
            int64_t rows = 0);
+  /// Of a window that is what the ranks have, one after the other: `own` of it are this rank's, with their
+  /// `needs`. `most`: of each length the samples of the rank that has most.
+  Division(const std::vector<uint8_t> &needs, const std::vector<int64_t> &most,
+           const std::vector<LengthSpec> &lengths, const Share &own);
 
   /// By length; K of each is equal on all ranks. Their positions are places in `order`.
   std::vector<Share> shares;
@@ -30,7 +34,12 @@ struct Division {
   uint32_t steps = 0;               ///< of all lengths
   int64_t samples = 0;              ///< of the whole window
 
+  static std::vector<int64_t> countsOf(const std::vector<uint8_t> &needs, size_t lengths);
   int64_t positionOf(int64_t place) const { return order.empty() ? place : order[size_t(place)]; }
+
+private:
+  /// Of the next length: a block of that many samples, from `place` on.
+  void addShare(Share share, int64_t place);
 };
 
 /// Of each length how many samples are computed at it, where `counts` need it: what is left over of each

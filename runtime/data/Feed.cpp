@@ -13,9 +13,9 @@ void Feed::prepare(const Window &next, const Share &share) {
     ahead.start(next, share.begin, share.end);
 }
 
-std::vector<uint8_t> Feed::needsOf(const Window &of) const {
+std::vector<uint8_t> Feed::needsOf(const Window &of, int64_t from, int64_t to) const {
   std::vector<uint8_t> needs;
-  for (int64_t position = 0; data.hasLengths() && position < of.samples; ++position)
+  for (int64_t position = from; data.hasLengths() && position < to; ++position)
     needs.push_back(data.needOf(order.at(of.epoch, of.start + uint64_t(position))));
   return needs;
 }

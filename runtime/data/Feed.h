@@ -28,8 +28,9 @@ public:
 
   /// The window whose rows come next.
   void select(const Window &next) { window = next; }
-  /// Of each of its samples the first length that holds it; empty where there is one length.
-  std::vector<uint8_t> needsOf(const Window &of) const;
+  /// Of each of its samples, from one position to another, the first length that holds it; empty where there
+  /// is one length.
+  std::vector<uint8_t> needsOf(const Window &of, int64_t from, int64_t to) const;
   /// The window behind it, of which a share is read ahead where it lies in files.
   void prepare(const Window &next, const Share &share);
   /// Writes the rows of a micro-step of a share of the window, one of the division's, to `block`, laid out

@@ -70,8 +70,8 @@ Error tooLong(size_t sample, const Column *leader, int64_t length, const std::st
   Error error = badData("sample " + std::to_string(sample) +
                         (leader ? " of `" + leader->spec->name + "`" : "") + " is " + std::to_string(length) +
                         " long, the largest size of `" + dim + "` is " + std::to_string(most));
-  error.notes.push_back("cut the sample, or compile with a larger size: --dim " + dim + "=...," +
-                        std::to_string(length));
+  error.notes.push_back("accum-run --truncate cuts what is longer, or compile with a larger size: --dim " +
+                        dim + "=...," + std::to_string(length));
   return error;
 }
 
@@ -262,13 +262,19 @@ Status Dataset::findNeeds(const Manifest &manifest) {
       if (Status status = noteNeeds(column, needed); !status)
         return status;
     }
+    int64_t most = lengths.back().sizes[dim], cut = 0;
     for (size_t sample = 0; sample < needed.size(); ++sample) {
       int64_t own = isMasked ? needed[sample] : lengthOf(int64_t(dim), sample);
+      if (own > most && !truncates)
+        return tooLong(sample, leader, own, manifest.lengthDims[dim], most);
+      cut += own > most;
       while (needs[sample] + size_t(1) < lengths.size() && own > lengths[needs[sample]].sizes[dim])
         ++needs[sample];
-      if (int64_t most = lengths[needs[sample]].sizes[dim]; own > most)
-        return tooLong(sample, leader, own, manifest.lengthDims[dim], most);
     }
+    if (cut > 0)
+      decisions.push_back(std::to_string(cut) + " of " + std::to_string(count) +
+                          " samples are longer than the largest size of `" + manifest.lengthDims[dim] +
+                          "`, and end after " + std::to_string(most) + " places");
   }
   return {};
 }

@@ -40,12 +40,14 @@ int bindFiles(accum_session *session, const char *const *paths, size_t count,
   if (!files)
     return report(files.error());
   const Manifest &manifest = session->session->manifest();
-  return bindTo(*session->session, Dataset::fromFiles(manifest, std::move(*files), tokens), options,
+  return bindTo(*session->session,
+                Dataset::fromFiles(manifest, std::move(*files), tokens, options.truncate != 0), options,
                 evaluates);
 }
 
 /// Arrays in memory, matched to the inputs.
-Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count) {
+Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count,
+                            bool truncates = false) {
   std::vector<Array> all(count);
   for (size_t i = 0; i < count; ++i) {
     if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
@@ -56,7 +58,7 @@ Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays,
     all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
     all[i].data = static_cast<const uint8_t *>(arrays[i].data);
   }
-  return Dataset::fromArrays(manifest, std::move(all));
+  return Dataset::fromArrays(manifest, std::move(all), truncates);
 }
 
 } // namespace
@@ -72,7 +74,8 @@ int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t 
                       const accum_data_options *options) {
   return guarded([&] {
     Session &own = *session->session;
-    return bindTo(own, datasetOf(own.manifest(), arrays, count), known(options), false);
+    accum_data_options asked = known(options);
+    return bindTo(own, datasetOf(own.manifest(), arrays, count, asked.truncate != 0), asked, false);
   });
 }
 

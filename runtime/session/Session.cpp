@@ -58,10 +58,6 @@ void Session::forgetWeights() {
 }
 
 Status Session::prepare(const accum_open_options &options) {
-  if (ownSamples && !artifact.manifest.lengths.empty() && collectives->ranks() > 1)
-    return usage(
-        "local_batches: a program of several lengths deals samples out by their length, and needs all "
-        "of a step's samples on each rank");
   if (options.random_params || options.awaits_weights)
     forgetWeights();
   // The weights are read when there is memory for them, which the system clears meanwhile.

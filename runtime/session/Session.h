@@ -135,6 +135,7 @@ private:
   Status requireEvaluation(const Dataset &data) const;
   Expected<Share> shareOfGiven(const Dataset &samples);
   void divide(const Feed &of, const Window &window, const Share &share, int64_t rows = 0);
+  Status divideOwn(const Feed &of, const Window &window, const Share &share);
   Status agree(const Status &own) { return collectives->agree(own); }
   bool leavesOutIncomplete(const Dataset &data, bool dropLast);
   Status prepare(const accum_open_options &options);

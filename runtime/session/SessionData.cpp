@@ -84,7 +84,7 @@ Status Session::prepareStep(uint64_t step) {
 
 /// Of a window whose share, of one length, is this: then nothing is allocated.
 void Session::divide(const Feed &of, const Window &window, const Share &share, int64_t rows) {
-  std::vector<uint8_t> needs = of.needsOf(window);
+  std::vector<uint8_t> needs = of.needsOf(window, 0, window.samples);
   if (cut.longest)
     std::ranges::fill(needs, uint8_t(artifact.manifest.lengths.size() - 1));
   if (!needs.empty())
@@ -93,6 +93,21 @@ void Session::divide(const Feed &of, const Window &window, const Share &share, i
     division->take(share);
   else
     division.emplace(share);
+}
+
+/// Each rank knows the lengths of its own samples, and all need as many micro-steps of each.
+Status Session::divideOwn(const Feed &of, const Window &window, const Share &share) {
+  const std::vector<LengthSpec> &lengths = artifact.manifest.lengths;
+  if (lengths.empty()) {
+    divide(of, window, share);
+    return {};
+  }
+  std::vector<uint8_t> needs = of.needsOf(window, share.begin, share.end);
+  std::vector<int64_t> most = Division::countsOf(needs, lengths.size());
+  Status status = collectives->allReduce(most.data(), most.size(), ACCUM_I64, ACCUM_MAX);
+  if (status)
+    division.emplace(needs, most, lengths, share);
+  return status;
 }
 
 Status Session::selectWindow(uint64_t step) {

@@ -55,7 +55,10 @@ Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   feeding = &*evaluation;
   Window window = evaluationShare ? share.windowOf(evaluation->samples()) : of;
   feeding->select(window);
-  divide(*evaluation, window, share);
+  if (!evaluationShare || !ownSamples)
+    divide(*evaluation, window, share);
+  else if (Status status = divideOwn(*evaluation, window, share); !status)
+    return status.error();
   device->startStep(true);
   ranges.beginStep(0, /*evaluates=*/true);
   auto context = makeContext(0);

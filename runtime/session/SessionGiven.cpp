@@ -66,6 +66,8 @@ Status Session::selectGiven(Expected<Dataset> samples, uint64_t step, uint64_t s
   feeding = &*given;
   Window window = placed->windowOf(given->samples());
   feeding->select(window);
+  if (collectives->ranks() > 1 && ownSamples)
+    return divideOwn(*given, window, *placed);
   divide(*given, window, *placed, cut.rows);
   return {};
 }

@@ -136,6 +136,36 @@ def test_each_process_passes_its_own_samples(tmp_path, alone):
     check(by_environment(words(tmp_path, own)), tmp_path, alone)
 
 
+SEVERAL = textwrap.dedent("""
+    import json, os, pathlib, sys
+    import accum
+    from test_lengths import MODEL, padded, samples, texts
+    folder, own = pathlib.Path(sys.argv[1]), sys.argv[2:] == ["own"]
+    rows, cut = texts(11), slice(None)
+    if own:  # the longest are all with one rank
+        cut = slice(0, 3) if os.environ["RANK"] == "0" else slice(3, None)
+    run = accum.Trainer(MODEL, batch=11, micro_batch=2, folder=folder / "made", dim={"sequence": [5, 9, 16]}, lr=1e-2,
+                        local_batches=own)
+    losses = [run.step(samples(rows[cut])).loss, run.step(padded(rows, 16) if not own else samples(rows[cut])).loss]
+    losses.append(run.evaluate(padded(rows[cut], max(map(len, rows[cut])))).loss)
+    (folder / f"rank-{os.environ.get('RANK', 0)}.json").write_text(json.dumps(losses))
+""")
+
+
+def test_own_samples_of_several_lengths(tmp_path):
+    for name, own in ("alone", []), ("ranks", ["own"]):
+        (tmp_path / name).mkdir()
+        call = [sys.executable, "-c", SEVERAL, str(tmp_path / name), *own]
+        if not own:
+            subprocess.run(call, env=environment(), check=True)
+            continue
+        results = by_environment(call)
+        assert all(code == 0 for *_, code in results), results
+    expected = json.loads((tmp_path / "alone" / "rank-0.json").read_text())
+    for rank in range(2):
+        assert numpy.allclose(json.loads((tmp_path / "ranks" / f"rank-{rank}.json").read_text()), expected, rtol=2e-6)
+
+
 def test_other_samples_are_refused(tmp_path):
     results = by_environment(words(tmp_path, "import os; batches = batches[::-1 if os.environ['RANK'] == '1' else 1]"))
     assert all(code != 0 for *_, code in results)

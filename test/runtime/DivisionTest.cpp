@@ -104,6 +104,45 @@ TEST(Division, OneLengthIsTheShareItself) {
   EXPECT_EQ(division.positionOf(7), 7);
 }
 
+/// Each rank has samples of its own, and sees those alone.
+TEST(Division, RanksWithSamplesOfTheirOwnHaveAsManyMicroSteps) {
+  std::mt19937 draw(3);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<LengthSpec> lengths = drawLengths(draw);
+    std::vector<std::vector<uint8_t>> needs(1 + draw() % 3);
+    std::vector<int64_t> most(lengths.size(), 0), held;
+    for (std::vector<uint8_t> &own : needs) {
+      for (size_t i = 0, n = 1 + draw() % 12; i < n; ++i)
+        own.push_back(uint8_t(draw() % lengths.size()));
+      held.push_back(int64_t(own.size()));
+      std::vector<int64_t> counts = Division::countsOf(own, lengths.size());
+      for (size_t length = 0; length < lengths.size(); ++length)
+        most[length] = std::max(most[length], counts[length]);
+    }
+    std::optional<std::vector<uint32_t>> steps;
+    for (size_t rank = 0; rank < needs.size(); ++rank) {
+      Share own(held, rank, lengths.back().m);
+      Division division(needs[rank], most, lengths, own);
+      EXPECT_EQ(steps.value_or(division.microSteps), division.microSteps);
+      steps = division.microSteps;
+      std::vector<int> seen(needs[rank].size(), 0);
+      for (size_t length = 0; length < lengths.size(); ++length) {
+        const Share &share = division.shares[length];
+        for (uint32_t k = 0; k < share.steps; ++k)
+          for (int64_t row = 0; row < lengths[length].m; ++row) {
+            int64_t position = division.positionOf(share.sampleOf(k, row)) - own.begin;
+            ASSERT_TRUE(position >= 0 && position < int64_t(seen.size())); // spare rows, too
+            if (row >= share.valid(k))
+              continue;
+            ++seen[size_t(position)];
+            EXPECT_GE(length, needs[rank][size_t(position)]);
+          }
+      }
+      EXPECT_EQ(seen, std::vector<int>(seen.size(), 1));
+    }
+  }
+}
+
 TEST(Division, FewerRowsMakeMoreMicroSteps) {
   std::vector<uint8_t> needs(7, 0);
   std::vector<LengthSpec> lengths = {{{8}, 4, 1}};

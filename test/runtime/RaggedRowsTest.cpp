@@ -65,6 +65,23 @@ TEST(RaggedRows, AMaskSaysWhereASampleEnds) {
   EXPECT_EQ(rowAt(*dataset, 0, 1, manifest.lengths[1]), (std::vector<int64_t>{4, 5, 6, 7, 8, 9, 0, 0}));
 }
 
+TEST(RaggedRows, WhatIsLongerThanTheLargestSizeIsCutWhereThatIsAsked) {
+  Manifest manifest = manifestOfTwo();
+  std::vector<int64_t> ids = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, offsets = {0, 2, 12};
+  auto arrays = [&] { return std::vector{arrayOf("ids", {12}, ids), arrayOf("ids.offsets", {3}, offsets)}; };
+  EXPECT_NE(refusal(manifest, arrays()), "");
+  auto dataset = Dataset::fromArrays(manifest, arrays(), /*truncates=*/true);
+  ASSERT_TRUE(dataset) << dataset.error().message;
+  EXPECT_EQ(dataset->needOf(0), 0);
+  EXPECT_EQ(dataset->needOf(1), 1);
+  EXPECT_EQ(rowAt(*dataset, 0, 1, manifest.lengths[1]), (std::vector<int64_t>{3, 4, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(rowAt(*dataset, 1, 1, manifest.lengths[1]), (std::vector<int64_t>{1, 1, 1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(dataset->notices().back(),
+            "1 of 2 samples are longer than the largest size of `sequence`, and end after 8 places");
+  manifest.lengths.clear();
+  EXPECT_FALSE(Dataset::fromArrays(manifest, arrays(), /*truncates=*/true));
+}
+
 TEST(RaggedRows, OffsetsSayWhereSamplesBegin) {
   Manifest manifest = manifestOfTwo();
   std::vector<int64_t> ids = {1, 2, 3, 4, 5, 6, 7}, offsets = {0, 2, 2, 7};

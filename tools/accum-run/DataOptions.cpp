@@ -22,6 +22,8 @@ void addData(CLI::App &app, Options &options) {
                  "labels made from tokens: same (the model shifts them) or next, if the loss of the artifact "
                  "leaves this open")
       ->check(CLI::IsMember({"same", "next"}));
+  app.add_flag("--truncate", options.truncate,
+               "cut samples that are longer than the largest of several lengths (default: refused)");
   app.add_flag("--synthetic", options.synthetic, "random inputs from the artifact's signature");
   app.add_option("--steps", options.steps, "optimizer steps")->check(wholeNumber(0));
   app.add_option("--epochs", options.epochs, "passes over the data")->check(wholeNumber(0));

@@ -48,6 +48,7 @@ static runtime::Status checkEvalOnly(const CLI::App &app) {
                                        "--token-type",
                                        "--document-separator",
                                        "--token-labels",
+                                       "--truncate",
                                        "--devices"};
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !taken.contains(option->get_name()))

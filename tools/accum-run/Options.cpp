@@ -88,8 +88,8 @@ Status checkAlone(const CLI::App &app, const Options &options) {
     return {};
   return checkTaken(app,
                     {"artifact", "--token-type", "--document-separator", "--token-labels", "--data",
-                     "--synthetic", "--seed", "--random-params", "--threads", "--verify", "--verify-seconds",
-                     "--target", "--launcher", "--progress", "--devices"},
+                     "--truncate", "--synthetic", "--seed", "--random-params", "--threads", "--verify",
+                     "--verify-seconds", "--target", "--launcher", "--progress", "--devices"},
                     "--verify trains nothing and writes nothing");
 }
 
@@ -115,6 +115,8 @@ Status checkTogether(const Options &options) {
       !options.tokenType.empty() || !options.documentSeparator.empty() || !options.tokenLabels.empty();
   if (hasTokens && options.data.empty() && options.evalData.empty())
     return usage("--token-type, --document-separator and --token-labels need --data with tokens");
+  if (options.truncate && options.data.empty() && options.evalData.empty())
+    return usage("--truncate needs --data");
   if (options.resumeWeightsOnly && options.resume.empty())
     return usage("--resume-weights-only needs --resume");
   if (!options.init.empty() && !options.resume.empty() && options.resume != "auto")

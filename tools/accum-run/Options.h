@@ -18,6 +18,7 @@ namespace accum::run {
 struct Options {
   std::string artifact, offloadDir; ///< offloadDir: empty, the artifact's own
   std::vector<std::string> data;
+  bool truncate = false; ///< samples longer than the largest of several lengths
   std::string tokenType, documentSeparator, tokenLabels; ///< of data that is tokens
   bool synthetic = false;
   std::optional<uint64_t> steps, epochs;

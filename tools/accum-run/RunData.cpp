@@ -14,7 +14,8 @@ accum_data_options dataOptions(const Options &options) {
           text(options.tokenType),
           text(options.documentSeparator),
           text(options.tokenLabels),
-          text(options.valSplit)};
+          text(options.valSplit),
+          options.truncate};
 }
 
 std::vector<const char *> pathsOf(const std::vector<std::string> &words) {

@@ -5,6 +5,7 @@
 #include "test/passes/Lengths/RaggedGraph.h"
 #include <cmath>
 #include <gtest/gtest.h>
+#include <numeric>
 
 using namespace mlir;
 
@@ -117,11 +118,21 @@ private:
   std::vector<Evaluator> evaluators;
 };
 
+/// The first ones, and what longer runs found (a length to which a score that hides is added). ACCUM_SEEDS:
+/// as many, by hand.
+std::vector<uint64_t> seedsToTry() {
+  const char *asked = std::getenv("ACCUM_SEEDS");
+  std::vector<uint64_t> seeds(asked ? std::strtoull(asked, nullptr, 10) : 1000);
+  std::iota(seeds.begin(), seeds.end(), uint64_t(0));
+  seeds.insert(seeds.end(), {11074, 21529});
+  return seeds;
+}
+
 TEST(PaddingProperty, FactsHoldAtBothSizes) {
   MLIRContext context;
   ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
   std::map<std::string, std::pair<int, int>> tally;
-  for (uint64_t seed = 0; seed < 1000; ++seed) {
+  for (uint64_t seed : seedsToTry()) {
     RaggedGraph graph(context, seed);
     graph.grow(40);
     SmallVector<func::FuncOp> forwards;
