@@ -65,11 +65,18 @@ private:
     end = shown ? std::min(end, shown->end()) : end;
     bool isPlain = keys->outer == 1 && keys->inner == 1;
     bool isFinite = site.operands[key]->isFinite && site.operands[value]->isFinite;
-    if (isPlain && isFinite && isOpen() && (isMasked(end) || isTriangle(*keys, end)))
+    if (isPlain && isFinite && hidesBelowScores() && isOpen() && (isMasked(end) || isTriangle(*keys, end)))
       return success();
     return site.refuse("attends to keys along axis 2 of " + site.shape(op.getKey()) +
                            ", of which those after a sample's end are not hidden",
                        "pass an attention mask, or use causal attention");
+  }
+
+  /// Whether what a hidden score becomes is lower than all others: scores of ordinary queries and keys are.
+  bool hidesBelowScores() {
+    auto isCommon = [](const Facts *each) { return each->isOrdinary && each->isCapped; };
+    return op.getHidden() == nn::HiddenScore::excluded ||
+           (isCommon(site.operands[query]) && isCommon(site.operands[key]));
   }
 
   /// Every query sees key 0, or one that sees none gets what does not depend on their number.

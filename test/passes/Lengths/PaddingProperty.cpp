@@ -124,7 +124,7 @@ std::vector<uint64_t> seedsToTry() {
   const char *asked = std::getenv("ACCUM_SEEDS");
   std::vector<uint64_t> seeds(asked ? std::strtoull(asked, nullptr, 10) : 1000);
   std::iota(seeds.begin(), seeds.end(), uint64_t(0));
-  seeds.insert(seeds.end(), {11074, 21529});
+  seeds.insert(seeds.end(), {11074, 21529, 26304});
   return seeds;
 }
 
