@@ -53,7 +53,8 @@ class Plan:
     fits. budget_bytes: what a plan may count; total_bytes: what the process takes. peak: the moment at which scratch
     is fullest, and what is held then. candidates: every size that was compared. report: a page that draws it all.
     notices: what was decided about the model, a sentence each. lengths: of a program of several, each one's sizes,
-    micro-batch, predicted seconds of a micro-step, and bytes; micro_batch is then that of the largest.
+    micro-batch, predicted seconds of a micro-step, and bytes; micro_batch is then that of the largest. process_bytes: of
+    a run, what the process had in memory on the host before it (Python, PyTorch, the script's data); no budget counts it.
     """
 
     batch: int
@@ -77,6 +78,7 @@ class Plan:
     text: str = dataclasses.field(default="", repr=False)
     report: str = dataclasses.field(default="", repr=False)
     json: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+    process_bytes: int | None = dataclasses.field(default=None, compare=False)
 
     @property
     def why(self) -> str:
@@ -87,7 +89,11 @@ class Plan:
         return " ".join(line.removeprefix("why").strip() for line in [*lines[first:first + 1], *behind])
 
     def __str__(self) -> str:
-        return self.text.rstrip("\n")
+        text = self.text.rstrip("\n")
+        if self.process_bytes is None:
+            return text
+        return (f"{text}\nprocess  {_size(self.process_bytes)} before the run (Python, its libraries, the script's data), "
+                "which the total does not count")
 
     def __repr__(self) -> str:
         """How the step is cut, what it takes, and why; `print` has the whole table."""
@@ -95,7 +101,8 @@ class Plan:
             return f"plan     none: no micro-batch of a batch of {self.batch} fits into {_size(self.budget_bytes)}"
         lines = [line for line in self.text.splitlines() if line.startswith("plan ")][:1] or [
             f"plan     micro-batch {self.micro_batch} x {self.steps}"]
-        lines.append(f"memory   {_size(self.total_bytes or 0)} of {_size(self.budget_bytes)} per device")
+        process = "" if self.process_bytes is None else f"; {_size(self.process_bytes)} of the process before the run"
+        lines.append(f"memory   {_size(self.total_bytes or 0)} of {_size(self.budget_bytes)} per device{process}")
         return "\n".join([*lines, *([f"why      {self.why}"] if self.why else [])])
 
     def _repr_html_(self) -> str:

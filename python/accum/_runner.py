@@ -14,6 +14,7 @@ from ._batch import joined, named
 from ._compile import Artifact
 from ._forms import unwrapped
 from ._plan import Plan
+from ._resident import resident_bytes
 from ._words import in_python
 
 
@@ -136,6 +137,7 @@ class Runner:
         self._renamed: Mapping[str, str] = {}
         self._padding = self.artifact.padding if is_there else {}
         self.rank, self.ranks = (0, 1) if devices == 1 else _ranks.join(launcher)
+        self._resident = resident_bytes()
         self._session = _accum.Session(self.artifact.path, threads=threads, skip_nan=on_nan == "skip",
                                        random_seed=random_params, awaits_weights=init is not None,
                                        offload_dir=None if offload_dir is None else os.fspath(offload_dir),
@@ -177,7 +179,8 @@ class Runner:
     @property
     def plan(self) -> Plan | None:
         """How a step is cut; None for an artifact that was compiled elsewhere."""
-        return self.artifact.plan
+        made = self.artifact.plan
+        return made and dataclasses.replace(made, process_bytes=self._resident)
 
     @property
     def steps(self) -> int:
