@@ -86,7 +86,8 @@ class Plan:
         lines = self.text.splitlines()
         first = next((at for at, line in enumerate(lines) if line.startswith("why")), len(lines))
         behind = itertools.takewhile(lambda line: line.startswith("   "), lines[first + 1:])
-        return " ".join(line.removeprefix("why").strip() for line in [*lines[first:first + 1], *behind])
+        said = " ".join(line.removeprefix("why").strip() for line in [*lines[first:first + 1], *behind])
+        return said.replace(": --explain", ": plan.candidates")
 
     def __str__(self) -> str:
         text = self.text.rstrip("\n")

@@ -40,6 +40,7 @@ def test_a_plan_is_three_lines():
     assert f"micro-batch {plan.micro_batch} x {plan.steps}" in lines[0]
     assert lines[1].endswith("of 1.00 GiB per device")
     assert lines[2].split(maxsplit=1)[1] == plan.why
+    assert plan.why.endswith(": plan.candidates") and "--" not in repr(plan)
     with pytest.raises(accum.DoesNotFitError) as caught:
         accum.plan(MODEL, batch=64, memory="1MiB")
     assert repr(caught.value.plan) == "plan     none: no micro-batch of a batch of 64 fits into 1.0 MiB"
