@@ -5,6 +5,7 @@
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/WholeBatch.h"
 #include "compiler/Report/Explain.h"
+#include "dialects/NN/NNDialect.h"
 #include "dialects/Registration.h"
 #include "dialects/Train/SplitBatch.h"
 #include "dialects/Train/TrainDialect.h"
@@ -51,12 +52,7 @@ void Compilation::offerWholeBatch() {
   trial.planOnly();
   if (!trial.search().candidates.empty())
     diagnostics.addNote(wholeBatchNote(options, trial.search()));
-  std::string split = splitNote(options, checkOnce, [](const Options &one) {
-    Workspace own(one);
-    Compilation other(one, own);
-    other.planOnly();
-    return other.search();
-  });
+  std::string split = splitNote(options, checkOnce, planOnce);
   if (!split.empty())
     diagnostics.addNote(split);
 }
@@ -326,10 +322,20 @@ Checked checkOnce(const Options &options) {
   Workspace workspace(options);
   Compilation check(options, workspace);
   const Diagnostics &said = workspace.diagnostics;
-  Checked checked{!check.planOnly() && said.onlyCrossBatch(), said.errors(), {}};
+  bool good = check.planOnly();
+  Checked checked{!good && said.onlyCrossBatch(), said.errors(), {}, false};
   for (const Cause &cause : check.checked().causes)
     checked.nodes.push_back(cause.node);
+  if (good)
+    check.moduleOp().walk([&](Operation *op) { checked.draws |= isa<nn::DropoutOp, nn::RandomOp>(op); });
   return checked;
+}
+
+planner::Search planOnce(const Options &options) {
+  Workspace workspace(options);
+  Compilation compilation(options, workspace);
+  compilation.planOnly();
+  return compilation.search();
 }
 
 int Compilation::run() {

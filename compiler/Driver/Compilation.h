@@ -29,6 +29,8 @@ bool isDump(const std::string &path);
 
 /// What a check alone comes to.
 Checked checkOnce(const Options &options);
+/// What the planner finds, without a word.
+planner::Search planOnce(const Options &options);
 
 class Compilation {
 public:

@@ -37,7 +37,7 @@ int compile(const Options &given) {
                                                                        : std::optional(given);
   if (!settled)
     return 2;
-  const Options &options = *settled;
+  const Options options = settleMicroSteps(*settled, checkOnce, planOnce);
   if (auto causes = causesToAllow(options); !causes.empty())
     return announceWholeBatch(options, causes) ? compileOne(wholeBatch(options)) : 2;
   if (!exploredRange(options.microBatch))

@@ -9,6 +9,9 @@
 
 namespace accum::driver {
 
+/// Of the predicted time; what is nearer is a tie for the planner too.
+static constexpr double kClearlyFaster = 0.99;
+
 /// A message with its slug; empty: nothing is in the way.
 static std::string refusal(const Options &options) {
   if (options.batch == 0)
@@ -59,8 +62,33 @@ std::optional<Options> settleSplit(const Options &options, const Check &check) {
   return split;
 }
 
-std::string splitNote(const Options &options, const Check &check,
-                      const std::function<planner::Search(const Options &)> &plan) {
+/// Whether the options leave open in how many micro-steps a batch runs, or ask for one.
+static bool mayRunAtOnce(const Options &options) {
+  bool oneStep = options.microBatch == "auto" || options.microBatch == "none" ||
+                 options.microBatch == std::to_string(options.batch);
+  return oneStep && options.accumulationSteps.value_or(1) == 1 && options.devices == 1 &&
+         options.prefer != "memory" && !options.checkOnly && options.toPhase.empty() &&
+         options.planFile.empty();
+}
+
+Options settleMicroSteps(const Options &split, const Check &check, const Plan &plan) {
+  if (!split.splitBatch || !mayRunAtOnce(split) || check(checkAlone(split)).draws)
+    return split;
+  Options whole = wholeBatch(split);
+  whole.splitBatch = false;
+  whole.meeting.clear();
+  planner::Search atOnce = plan(wholeBatchTrial(whole));
+  if (!atOnce.plan)
+    return split;
+  Options parts = wholeBatchTrial(split);
+  parts.wholeBatch = false;
+  parts.microBatch = split.microBatch;
+  planner::Search inParts = plan(parts);
+  bool isFaster = inParts.plan && atOnce.plan->seconds() < kClearlyFaster * inParts.plan->seconds();
+  return isFaster ? whole : split;
+}
+
+std::string splitNote(const Options &options, const Check &check, const Plan &plan) {
   Options trial = wholeBatchTrial(options);
   trial.wholeBatch = false;
   trial.microBatch = options.microBatch;

@@ -102,10 +102,12 @@ std::string describeModel(const Options &options, const import::ImportReport &re
     text += "\n";
   }
   if (options.wholeBatch)
-    return text + fmt::format(
-                      "check    batch axis `{}`; samples are related to each other: the whole batch of {} at "
-                      "once, no accumulation\n",
-                      report.batchDim, options.batch);
+    return text +
+           fmt::format(
+               "check    batch axis `{}`; samples are related to each other: the whole batch of {} at "
+               "once, {}\n",
+               report.batchDim, options.batch,
+               options.onCrossBatch == "split" ? "which fits: no second forward pass" : "no accumulation");
   if (options.splitBatch)
     return text + fmt::format("check    batch axis `{}`; samples meet at {}: micro-batches up to there, the "
                               "rest on all {} at "

@@ -2,7 +2,7 @@
 """A loss that relates samples, split where they meet, against PyTorch's values of the whole batch.
 
 Usage: split.py MODEL FOLDER [accumc options]. MODEL is of test/models/split, without the exporter. In f64 on the reference for
-micro-batches of 1, 3, 5 and 12 of 12 samples, of TorchScript's export for 5, on several devices (`--devices D`) for 2 of dynamo's, and in f32 on the host for 5: the loss, every gradient,
+micro-batches of 1, 3, 5 and 12 of 12 samples and without a second forward pass (`none`), of TorchScript's export for 5, on several devices (`--devices D`) for 2 of dynamo's, and in f32 on the host for 5: the loss, every gradient,
 and the parameters after three steps of SGD; `--verify` of the last one. Values of TorchScript's exports are those of the same file
 on the whole batch at once: it rounds constants to f32. An evaluation before the first step has its loss. Where dropout draws, which no framework draws alike,
 all cuts are compared with one micro-step.
@@ -16,7 +16,7 @@ from program import MODELS, run
 import tensors
 
 SAMPLES, RATE, STEPS = 12, 0.1, 3
-CUTS = {"dynamo": [("f64", cut) for cut in (1, 3, 5, 12)] + [("f32", 5)], "torchscript": [("f64", 5)]}
+CUTS = {"dynamo": [("f64", cut) for cut in (1, 3, 5, 12, "none")] + [("f32", 5)], "torchscript": [("f64", 5)]}
 TOLERANCE = {"f64": 1e-10, "f32": 2e-5}
 OPTIONS = {"f64": ["--target", "reference", "--precision", "f64"], "f32": []}
 
@@ -71,7 +71,8 @@ class Runs:
         """Loss and gradients of the first step, the evaluation before it, and parameters after three steps."""
         artifact = self.folder / f"{mode}-{precision}.accum"
         log, found, saved = (self.folder / part for part in ("log.jsonl", "gradients.safetensors", "weights.safetensors"))
-        run("accumc", self.model, "--batch", SAMPLES, "--micro-batch", cut, "--optimizer", "sgd", "--on-cross-batch", mode, "-o", artifact,
+        phases = ["--prefer", "memory"] if cut == SAMPLES else []  # else one micro-step has no second forward pass
+        run("accumc", self.model, "--batch", SAMPLES, *phases, "--micro-batch", cut, "--optimizer", "sgd", "--on-cross-batch", mode, "-o", artifact,
             *OPTIONS[precision], *self.options)
         common = [artifact, "--data", self.data[precision], "--no-shuffle", "--lr", RATE, "--progress", "none", "--names", "framework"]
         log.unlink(missing_ok=True)
