@@ -4,6 +4,7 @@
 #include "compiler/Import/lost/GradientMarks.h"
 #include "compiler/Import/lost/PaddingReach.h"
 #include "compiler/Import/parameters/ParameterPatterns.h"
+#include "compiler/Import/parameters/SavedConstants.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -48,11 +49,12 @@ bool looksUp(const Node &node, const std::string &table) {
   return node.opType == "Gather" && node.inputs.size() == 2 && node.inputs[0] == table;
 }
 
-Failure lostRow(const std::string &table, std::string message, std::string_view otherwise) {
+Failure lostRow(const Graph &graph, const std::string &table, std::string message,
+                std::string_view otherwise) {
   return {"lost-in-export",
           backquoted(table),
           std::move(message),
-          {"torch.onnx.export(..., dynamo=True) says it",
+          {fileThatSays(graph, "torch.onnx.export(..., dynamo=True)"),
            fmt::format("if {}: --trust-backward '{}'", otherwise, table)}};
 }
 
@@ -68,7 +70,7 @@ public:
           looksUp(node, tensor.name) ? paths.substitute(node.inputs[1]) : std::nullopt;
       if (row)
         return lostRow(
-            parameter.module,
+            graph, parameter.module,
             fmt::format(
                 "row {} is looked up in place of ignored ids: with padding_idx={} of the embedding, as in "
                 "BART, mBART, Marian and Pegasus, it gets no gradient, which this file cannot say",
@@ -88,7 +90,7 @@ public:
     if (!mixing)
       return std::nullopt;
     return lostRow(
-        parameter.module,
+        graph, parameter.module,
         fmt::format(
             "`{}` mixes the positions of a sample, padding among them{}: with padding_idx of the embedding "
             "its row gets no gradient, which this file cannot say",

@@ -2,6 +2,7 @@
 // z + (q - z), (q + z) - z, z * (q / z), (q * z) / z, and z - z and z / z themselves.
 #include "compiler/Import/lost/StraightThrough.h"
 #include "compiler/Import/parameters/Parameters.h"
+#include "compiler/Import/parameters/SavedConstants.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -29,16 +30,16 @@ bool isStraightThrough(const Node &node, const Node &inner) {
   return inner.opType == "Sub" && (node.opType == "Add" || node.inputs[1] == inner.outputs[0]);
 }
 
-Refusal refusalOf(const Node &node, std::string message) {
+Refusal refusalOf(const Node &node, std::string message, std::string otherFile) {
   return {"lost-in-export",
           std::move(message),
-          {"torch.onnx.export(..., dynamo=True, optimize=False) says it",
-           fmt::format("if there is none: --trust-backward '{}'", node.name)}};
+          {std::move(otherFile), fmt::format("if there is none: --trust-backward '{}'", node.name)}};
 }
 } // namespace
 
 StraightThrough::StraightThrough(const Graph &graph, std::vector<std::string> trusted)
-    : producers(graph), trusted(std::move(trusted)) {
+    : producers(graph), otherFile(fileThatSays(graph, "torch.onnx.export(..., dynamo=True, optimize=False)")),
+      trusted(std::move(trusted)) {
   if (!tellsOfDetaching(graph))
     equal.emplace(graph);
 }
@@ -76,16 +77,19 @@ StraightThrough::refusal(const Node &node, const std::function<bool(const std::s
   if (!equal || !hasTwoOf(node) || isTrusted)
     return std::nullopt;
   if (isOrdered(node) && isTrained(node.inputs[0]) && isSame(node.inputs[0], node.inputs[1]))
-    return refusalOf(node, fmt::format("has two equal operands, as in {}, which has a gradient: here it has "
-                                       "none, and the detach(), which this file cannot say, would be gone",
-                                       adds(node) ? "x - x.detach()" : "x / x.detach()"));
+    return refusalOf(node,
+                     fmt::format("has two equal operands, as in {}, which has a gradient: here it has "
+                                 "none, and the detach(), which this file cannot say, would be gone",
+                                 adds(node) ? "x - x.detach()" : "x / x.detach()"),
+                     otherFile);
   for (size_t operand : {size_t{0}, size_t{1}})
     if (const Node *inner = undone(node, operand);
         inner && (isStraightThrough(node, *inner) || isTrained(node.inputs[1 - operand])))
       return refusalOf(node,
                        fmt::format("takes back what `{}` did, as in x + (f(x) - x).detach(), which gives the "
                                    "gradient of x: the detach(), which this file cannot say, would be gone",
-                                   inner->name));
+                                   inner->name),
+                       otherFile);
   return std::nullopt;
 }
 

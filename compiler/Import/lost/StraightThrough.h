@@ -27,6 +27,7 @@ private:
   bool isSame(const std::string &a, const std::string &b) const;
 
   Producers producers;
+  std::string otherFile;            ///< the one that tells
   std::optional<EqualValues> equal; ///< of files that do not tell
   std::vector<std::string> trusted;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the summary says about ties, and about what the export lost.
 #include "compiler/Import/parameters/ParameterNotices.h"
+#include "compiler/Import/parameters/SavedConstants.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -163,21 +164,30 @@ void noteComputed(ParameterTable &table) {
 }
 
 void noteTraced(const Model &model, ParameterTable &table) {
+  constexpr std::string_view untold =
+      "what padding_idx, detach(), requires_grad=False and a torch.autograd.Function keep from training, "
+      "what "
+      "is a buffer, and which matrix was computed from others (weight norm, adapters): what looks like a "
+      "parameter is trained.";
+  const Graph &graph = model.graph;
   auto isOfDynamo = [](const Node &node) {
     return std::any_of(node.metadata.begin(), node.metadata.end(),
                        [](const auto &entry) { return entry.first.starts_with("pkg.torch."); });
   };
-  const Graph &graph = model.graph;
-  bool isTraced = model.producer.starts_with("pytorch") && graph.metadata.empty() &&
-                  std::none_of(graph.nodes.begin(), graph.nodes.end(), isOfDynamo);
-  if (isTraced)
+  bool isTold = !graph.metadata.empty() || std::any_of(graph.nodes.begin(), graph.nodes.end(), isOfDynamo);
+  if (isTold || !model.producer.starts_with("pytorch"))
+    return;
+  if (hasLostItsRecord(graph))
     table.notices.push_back(
-        "a TorchScript file cannot say what padding_idx, detach(), requires_grad=False and a "
-        "torch.autograd.Function keep from training, what is a buffer, and which matrix was computed from "
-        "others "
-        "(weight norm, adapters): what looks like a parameter is trained. torch.onnx.export(..., "
-        "dynamo=True, "
-        "optimize=False) says all but requires_grad=False, which is --freeze");
+        fmt::format("a tool has saved this file without what the exporter said of it: {} The file that "
+                    "torch.onnx.export(..., dynamo=True, optimize=False) wrote says all but "
+                    "requires_grad=False, which is --freeze",
+                    untold));
+  else
+    table.notices.push_back(
+        fmt::format("a TorchScript file cannot say {} torch.onnx.export(..., dynamo=True, optimize=False) "
+                    "says all but requires_grad=False, which is --freeze",
+                    untold));
 }
 
 Failure nothingToTrain(const Model &model, const ParameterTable &table) {

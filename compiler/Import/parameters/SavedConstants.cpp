@@ -4,6 +4,7 @@
 #include "compiler/Import/parameters/ModuleNames.h"
 #include "compiler/Import/parameters/TracedConstants.h"
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace accum::import {
 namespace {
@@ -33,24 +34,48 @@ bool onlyMoves(std::string_view op) {
   return isOneOf(op, {"Transpose", "Identity", "Cast", "Reshape", "Unsqueeze", "Squeeze", "Flatten"});
 }
 
-/// `exp`, `mul_1`: the dynamo exporter calls results after the calls that gave them. Its own record of what
-/// is a parameter is lost where a tool has saved the file without it.
-bool isNamedAfterCall(const Graph &graph, std::string_view name) {
-  bool isOfDynamo = std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                                [](const Node &node) { return node.name.starts_with("node_"); });
-  return isOfDynamo &&
-         isOneOf(withoutCount(name), {"abs",      "add",        "bmm",     "cat",          "clamp",
-                                      "clone",    "cos",        "cumsum",  "detach",       "div",
-                                      "exp",      "expand",     "expm1",   "einsum",       "flip",
-                                      "full",     "full_like",  "index",   "index_select", "lift_fresh_copy",
-                                      "linspace", "log",        "log1p",   "log_softmax",  "matmul",
-                                      "maximum",  "mean",       "minimum", "mm",           "mul",
-                                      "neg",      "norm",       "ones",    "ones_like",    "outer",
-                                      "pow",      "reciprocal", "repeat",  "roll",         "rsqrt",
-                                      "rsub",     "select",     "sigmoid", "sin",          "slice",
-                                      "softmax",  "softplus",   "sqrt",    "stack",        "std",
-                                      "sub",      "sum",        "tanh",    "tril",         "triu",
-                                      "var",      "where",      "zeros",   "zeros_like"});
+/// `full` of `full_default_3`, `mul` of `mul_tensor`: without the count and the overload of the call.
+std::string_view operationOfCall(std::string_view name) {
+  std::string_view call = withoutCount(name);
+  for (std::string_view overload : {"_default", "_tensor", "_scalar", "_dim", "_int"})
+    if (call.ends_with(overload) && call != "scalar_tensor")
+      return call.substr(0, call.size() - overload.size());
+  return call;
+}
+
+/// Calls whose results are computed, between spaces. `embedding` is not among them: its result is rows of a
+/// table.
+constexpr std::string_view kComputingCalls =
+    " abs acos add addcdiv addcmul amax amin arange asin atan atan2 avg_pool1d avg_pool2d baddbmm bmm cat "
+    "ceil clamp clamp_max clamp_min clone concat constant_pad_nd cos cosh cumprod cumsum detach diag "
+    "diag_embed diagonal div einsum empty erf exp exp2 expand expand_as expm1 eye fill flip floor "
+    "floor_divide fmod full full_like gather index index_copy index_fill index_put index_select "
+    "interpolate lerp lift_fresh_copy linalg_norm linalg_vector_norm linspace log log10 log1p log2 "
+    "log_softmax logsumexp masked_fill matmul max maximum mean meshgrid min minimum mm mul narrow neg "
+    "new_full new_ones new_zeros norm ones ones_like outer pad pow prod reciprocal relu remainder repeat "
+    "repeat_interleave roll round rsqrt rsub scalar_tensor scatter scatter_add select select_scatter "
+    "sigmoid sign sin sinh slice slice_scatter softmax softplus split sqrt square stack std sub sum tan "
+    "tanh tile tril triu unbind upsample_bicubic2d upsample_bilinear2d upsample_nearest2d var where zeros "
+    "zeros_like ";
+
+/// Calls that give the elements of their operand, in another order, shape or type at most.
+constexpr std::string_view kMovingCalls =
+    " _to_copy _unsafe_view alias contiguous convert_element_type flatten movedim permute "
+    "prims_convert_element_type reshape squeeze swapaxes t to transpose type_as unflatten unsqueeze view "
+    "view_as ";
+
+bool isOneOfCalls(std::string_view call, std::string_view calls) {
+  return calls.find(fmt::format(" {} ", call)) != std::string_view::npos;
+}
+
+/// `exp`, `mul_1`, `scalar_tensor_default`: the dynamo exporter calls results after the calls that gave them.
+/// Its own record of what is a parameter is lost where a tool has saved the file without it.
+bool isNamedAfterCall(const Graph &graph, std::string_view name, const std::vector<Reader> &readers) {
+  if (!hasNodesOfDynamo(graph))
+    return false;
+  std::string_view call = operationOfCall(name);
+  return isOneOfCalls(call, kComputingCalls) ||
+         (isOneOfCalls(call, kMovingCalls) && !isReadAsWeight(readers));
 }
 
 /// The file has framework's names: `fc.weight`.
@@ -61,6 +86,25 @@ bool namesParameters(const Graph &graph) {
   });
 }
 } // namespace
+
+bool hasNodesOfDynamo(const Graph &graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node &node) { return node.name.starts_with("node_"); });
+}
+
+bool hasLostItsRecord(const Graph &graph) {
+  return hasNodesOfDynamo(graph) && graph.metadata.empty() &&
+         std::none_of(graph.nodes.begin(), graph.nodes.end(), [](const Node &node) {
+           return std::any_of(node.metadata.begin(), node.metadata.end(),
+                              [](const auto &entry) { return entry.first.starts_with("pkg.torch."); });
+         });
+}
+
+std::string fileThatSays(const Graph &graph, std::string_view call) {
+  return hasLostItsRecord(graph)
+             ? fmt::format("the file as {} wrote it says it; a tool has saved this one without that", call)
+             : fmt::format("{} says it", call);
+}
 
 bool standsForNode(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
   if (isNameOfTool(tensor.name))
@@ -73,7 +117,8 @@ bool standsForNode(const Graph &graph, const Tensor &tensor, const std::vector<R
   if (!isFolded && !namesParameters(graph))
     return false;
   if (isModuleName(tensor.name) && !isFolded)
-    return isNamedAfterCall(graph, tensor.name) && !(withoutCount(tensor.name) == "add" && isGain);
+    return isNamedAfterCall(graph, tensor.name, readers) &&
+           !(operationOfCall(tensor.name) == "add" && isGain);
   return !isReadAsWeight(readers) && !isGain && !tensor.name.starts_with("onnx::");
 }
 

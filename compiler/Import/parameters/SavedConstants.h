@@ -5,6 +5,14 @@
 
 namespace accum::import {
 
+/// The dynamo exporter calls nodes `node_linear_3`.
+bool hasNodesOfDynamo(const Graph &graph);
+/// Written by the dynamo exporter and saved by a tool, such as onnxruntime, that dropped what the exporter
+/// says of nodes and parameters.
+bool hasLostItsRecord(const Graph &graph);
+/// Which file says what this one cannot: the one that `call` writes.
+std::string fileThatSays(const Graph &graph, std::string_view call);
+
 /// Of a file that names its parameters: what has the name of a node's result, or none, is no parameter. A
 /// weight of a matrix that was only transposed, or cast, is one still, and so is the gain 1 + w of a norm.
 bool standsForNode(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers);

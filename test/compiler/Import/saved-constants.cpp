@@ -79,6 +79,33 @@ TEST_F(SavedConstants, whatStandsForANodeIsNoParameter) {
               ElementsAre(HasSubstr("`/Constant_output_0` not trained: constants in this file")));
 }
 
+/// ELECTRA by the dynamo exporter, saved by onnxruntime.
+TEST_F(SavedConstants, aNumberThatIsNamedAfterACallIsAConstant) {
+  std::string number = tensor("scalar_tensor_default", {}, 1, rawFloats({1}));
+  GraphBytes graph = operandOf("Mul", "scalar_tensor_default", number);
+  graph.nodes[1] = node("Mul", {"h", "scalar_tensor_default"}, {"y"}, "node_mul_2");
+  EXPECT_EQ(outcome(graph, "scalar_tensor_default"), "constant");
+}
+
+/// A linear's weight that the exporter transposed, in a file that has lost its record.
+TEST_F(SavedConstants, aMatrixThatWasOnlyMovedIsOneStill) {
+  GraphBytes graph = operandOf("MatMul", "permute_3", matrix("permute_3", 4, 4, weights(16, 0.7f)));
+  graph.nodes[1] = node("MatMul", {"h", "permute_3"}, {"y"}, "node_linear_1");
+  EXPECT_EQ(outcome(graph, "permute_3"), "trained: read as a weight by `node_linear_1`");
+}
+
+TEST_F(SavedConstants, itIsSaidThatAToolHasDroppedTheRecord) {
+  auto noticesOf = [&](const std::string &nodeName) {
+    GraphBytes graph = operandOf("Add", "fc.bias", vectorOf("fc.bias", weights(4)));
+    graph.nodes[1] = node("Add", {"h", "fc.bias"}, {"y"}, nodeName);
+    model = readModel(write(graph.model()));
+    (*model)->producer = "pytorch";
+    return decideParameters(**model, {})->notices;
+  };
+  EXPECT_THAT(noticesOf("node_add_2"), ElementsAre(HasSubstr("a tool has saved this file without")));
+  EXPECT_THAT(noticesOf("/fc/Add"), ElementsAre(HasSubstr("a TorchScript file cannot say")));
+}
+
 /// What the dynamo exporter calls results, in a file that has lost its record.
 TEST_F(SavedConstants, whatIsNamedAfterACallIsNoParameter) {
   auto of = [&](const std::string &name, const std::string &nodeName) {
@@ -87,7 +114,11 @@ TEST_F(SavedConstants, whatIsNamedAfterACallIsNoParameter) {
     return outcome(graph, name);
   };
   EXPECT_EQ(of("mul_1", "node_mul_2"), "frozen: a constant operand without a parameter's name");
+  EXPECT_EQ(of("logsumexp", "node_mul_2"), "frozen: a constant operand without a parameter's name");
+  EXPECT_EQ(of("full_default_3", "node_mul_2"), "frozen: a constant operand without a parameter's name");
+  EXPECT_EQ(of("unsqueeze_14", "node_mul_2"), "frozen: a constant operand without a parameter's name");
   EXPECT_EQ(of("gamma", "node_mul_2"), "trained: read as a weight by `node_mul_2`");
+  EXPECT_EQ(of("embedding_2", "node_add_2"), "trained: read as a weight by `node_add_2`") << "a table's rows";
   EXPECT_EQ(of("mul_1", "times"), "trained: read as a weight by `times`");
 }
 
