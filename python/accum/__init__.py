@@ -17,13 +17,13 @@ from ._compile import Artifact, Verdict, check, compile, plan
 from ._errors import (CrossBatchError, DataError, DoesNotFitError, Error, RunError, UnsupportedError, UsageError)
 from ._export import Export, export
 from ._plan import Candidate, MemoryLine, Plan
-from ._runner import Evaluation, Metrics, Runner
+from ._runner import Check, Evaluation, Metrics, Runner, Verification
 from ._trainer import Trainer
 
 __version__ = _compiler_version()
-__all__ = ["Artifact", "Candidate", "CrossBatchError", "DataError", "DoesNotFitError", "Error", "Evaluation", "Export",
-           "MemoryLine", "Metrics", "Plan", "RunError", "Runner", "Trainer", "UnsupportedError", "UsageError", "Verdict",
-           "check", "compile", "export", "plan"]
+__all__ = ["Artifact", "Candidate", "Check", "CrossBatchError", "DataError", "DoesNotFitError", "Error", "Evaluation",
+           "Export", "MemoryLine", "Metrics", "Plan", "RunError", "Runner", "Trainer", "UnsupportedError", "UsageError",
+           "Verdict", "Verification", "check", "compile", "export", "plan"]
 
 
 def __getattr__(name: str) -> Any:

@@ -55,6 +55,32 @@ class Evaluation:
     is_best: bool
 
 
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """A comparison of `verify`. measured, allowed: relative differences."""
+
+    name: str
+    ok: bool
+    measured: float
+    allowed: float
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Verification:
+    """What `verify` found: true where nothing is wrong. text: the report as accum-run --verify prints it; error: what is
+    wrong, or ""."""
+
+    checks: tuple[Check, ...]
+    text: str
+    error: str
+
+    def __bool__(self) -> bool:
+        return not self.error and all(check.ok for check in self.checks)
+
+    def __repr__(self) -> str:
+        return self.text + self.error
+
+
 _SKIPPED = {0: "", 1: "not-finite", 2: "spike"}
 
 
@@ -138,6 +164,7 @@ class Runner:
         self._padding = self.artifact.padding if is_there else {}
         self.rank, self.ranks = (0, 1) if devices == 1 else _ranks.join(launcher)
         self._resident = resident_bytes()
+        self._is_local = local_batches
         self._session = _accum.Session(self.artifact.path, threads=threads, skip_nan=on_nan == "skip",
                                        random_seed=random_params, awaits_weights=init is not None,
                                        offload_dir=None if offload_dir is None else os.fspath(offload_dir),
@@ -228,6 +255,26 @@ class Runner:
             isinstance(batches, tuple) and bool(batches) and hasattr(batches[0], "shape"))
         each: Iterable[Any] = [batches] if is_one else batches
         return Evaluation(*self._session.evaluate(joined([self._named(batch) for batch in each], self._padding)))
+
+    def verify(self, batch: Any = None, *, seconds: float = 60, seed: int = 0) -> Verification:
+        """Whether the step does not depend on how the batch is cut into micro-steps, and whether its gradient is that of
+        its loss, at the weights of the run; docs/verifying.md says how, and what it does not show.
+
+        batch: samples, as `step` takes them, of which it takes up to two micro-steps and a third per device; without one
+        synthetic samples, which seed draws, as it draws dropout and directions. Several processes pass all samples each.
+        seconds: for the cuts, and as many for the gradient; 0: all cuts, and no gradient. Weights, the optimizer's state
+        and later steps keep their bits; gradients do not. A wrong step is told by the report, not raised; UsageError
+        between `accumulate` and `update`.
+
+            report = run.verify()
+            assert report, report
+        """
+        if batch is not None and self._is_local and self.ranks > 1:
+            raise _options.usage("with local_batches each process has samples of its own, and verify takes those of all",
+                                 "verify() without a batch draws synthetic ones, the same everywhere")
+        given = [] if batch is None else self._named(batch)
+        checks, text, wrong = self._session.verify(given, float(seconds), seed)
+        return Verification(tuple(Check(*each) for each in checks), in_python(text), in_python(wrong))
 
     def progress(self, batches: Iterable[Any], **options: Any) -> Iterator[Any]:
         """The batches, one after the other, with a bar of tqdm in a terminal or a notebook that shows the loss and the

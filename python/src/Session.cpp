@@ -4,11 +4,14 @@
 #include "python/src/Failure.h"
 #include "python/src/Parts.h"
 #include "python/src/SignalsLater.h"
+#include <algorithm>
 #include <cmath>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <tuple>
 
 namespace nb = nanobind;
 
@@ -48,6 +51,12 @@ accum_schedule_options scheduleOf(uint64_t steps, const Text &kind, const Text &
                                   const Text &decay) {
   return {sizeof(accum_schedule_options), steps, orNull(kind), orNull(warmup), orNull(floor), orNull(decay)};
 }
+
+struct VerifyReport {
+  std::vector<std::tuple<std::string, bool, double, double>> checks;
+  std::string text;
+  void addLine(const char *line) { text += std::string(line) + "\n"; }
+};
 
 class Session {
 public:
@@ -120,6 +129,34 @@ public:
     }));
     return nb::make_tuple(result.loss, result.accuracy, result.perplexity, result.samples, result.targets,
                           result.seconds, result.is_best != 0);
+  }
+
+  /// Checks as (name, ok, measured, allowed), the report's lines, and what is wrong as the C interface says
+  /// it. What keeps a check from being made at all is raised.
+  nb::tuple verify(const NamedArrays &batch, double seconds, uint64_t seed) {
+    Arrays arrays(batch);
+    accum_data_options data = {};
+    data.size = sizeof data;
+    data.seed = seed;
+    VerifyReport report;
+    accum_verify_options options = {};
+    options.size = sizeof options;
+    options.seconds = seconds;
+    options.data = &data;
+    options.arrays = arrays.data();
+    options.array_count = arrays.size();
+    options.line = [](void *user, const char *text) { static_cast<VerifyReport *>(user)->addLine(text); };
+    options.check = [](void *user, const accum_check *check) {
+      static_cast<VerifyReport *>(user)->checks.push_back(
+          {check->name, check->ok != 0, check->measured, check->allowed});
+    };
+    options.user = &report;
+    int code = computed([&] { return accum_verify(session, &options); });
+    std::string wrong = code ? accum_last_error() : "";
+    bool isWrong = std::ranges::any_of(report.checks, [](const auto &check) { return !std::get<1>(check); });
+    if (!isWrong)
+      require(code);
+    return nb::make_tuple(report.checks, report.text, wrong);
   }
 
   nb::object read(const std::string &kind, const std::string &name) {
@@ -343,6 +380,7 @@ void addSession(nb::module_ &module) {
       .def("write", &Session::write, "kind"_a, "name"_a, "array"_a)
       .def("trained", &Session::trained)
       .def("evaluate", &Session::evaluate, "batch"_a)
+      .def("verify", &Session::verify, "batch"_a, "seconds"_a, "seed"_a)
       .def("read", &Session::read, "kind"_a, "name"_a)
       .def("save_tensors", &Session::saveTensors, "kind"_a, "names"_a, "path"_a, "in_parts"_a = false)
       .def("save_weights", &Session::saveWeights, "path"_a, "names"_a = nb::none(), "dtype"_a = nb::none(),

@@ -22,6 +22,15 @@ int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *r
 /// The same; where the step failed since it was not finite, the result says so.
 int storeStep(const Session &session, const Expected<accum_step_result> &outcome, accum_step_result *result);
 
+/// A caller of an older header has fewer.
+accum_data_options known(const accum_data_options *options);
+/// Arrays in memory, matched to the inputs.
+Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count,
+                            bool truncates = false);
+/// The same of files.
+Expected<Dataset> datasetOf(const Manifest &manifest, const std::vector<std::string> &paths,
+                            const accum_data_options &options);
+
 /// Slug `forked` (exit 2) in a forked child, which has none of the threads that a session counts on.
 Status requireThreads();
 

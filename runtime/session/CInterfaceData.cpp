@@ -6,15 +6,43 @@
 
 using namespace accum::runtime;
 
-namespace {
+namespace accum::runtime {
 
-/// A caller of an older header has fewer.
 accum_data_options known(const accum_data_options *options) {
   accum_data_options all = {};
   if (options)
     std::memcpy(&all, options, std::min<size_t>(options->size, sizeof all));
   return all;
 }
+
+Expected<Dataset> datasetOf(const Manifest &manifest, const std::vector<std::string> &paths,
+                            const accum_data_options &options) {
+  auto text = [](const char *value) { return std::string(value ? value : ""); };
+  TokenOptions tokens{text(options.token_type), text(options.document_separator), text(options.token_labels)};
+  auto files = readData(paths, tokens.type);
+  if (!files)
+    return files.error();
+  return Dataset::fromFiles(manifest, std::move(*files), tokens, options.truncate != 0);
+}
+
+Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count,
+                            bool truncates) {
+  std::vector<Array> all(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
+      return Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"};
+    all[i].name = arrays[i].name;
+    all[i].path = "memory";
+    all[i].dtype = DType(arrays[i].dtype);
+    all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
+    all[i].data = static_cast<const uint8_t *>(arrays[i].data);
+  }
+  return Dataset::fromArrays(manifest, std::move(all), truncates);
+}
+
+} // namespace accum::runtime
+
+namespace {
 
 int bindTo(Session &session, Expected<Dataset> data, const accum_data_options &options, bool evaluates) {
   if (!data)
@@ -34,31 +62,8 @@ int bindTo(Session &session, Expected<Dataset> data, const accum_data_options &o
 
 int bindFiles(accum_session *session, const char *const *paths, size_t count,
               const accum_data_options &options, bool evaluates) {
-  auto text = [](const char *value) { return std::string(value ? value : ""); };
-  TokenOptions tokens{text(options.token_type), text(options.document_separator), text(options.token_labels)};
-  auto files = readData({paths, paths + count}, tokens.type);
-  if (!files)
-    return report(files.error());
-  const Manifest &manifest = session->session->manifest();
-  return bindTo(*session->session,
-                Dataset::fromFiles(manifest, std::move(*files), tokens, options.truncate != 0), options,
-                evaluates);
-}
-
-/// Arrays in memory, matched to the inputs.
-Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count,
-                            bool truncates = false) {
-  std::vector<Array> all(count);
-  for (size_t i = 0; i < count; ++i) {
-    if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
-      return Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"};
-    all[i].name = arrays[i].name;
-    all[i].path = "memory";
-    all[i].dtype = DType(arrays[i].dtype);
-    all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
-    all[i].data = static_cast<const uint8_t *>(arrays[i].data);
-  }
-  return Dataset::fromArrays(manifest, std::move(all), truncates);
+  Session &own = *session->session;
+  return bindTo(own, datasetOf(own.manifest(), {paths, paths + count}, options), options, evaluates);
 }
 
 } // namespace

@@ -269,6 +269,10 @@ Expected<accum_step_result> Session::eval(uint64_t step) {
   double started = now();
   if (Status status = selectWindow(step); !status)
     return status.error();
+  return forward(step, started);
+}
+
+Expected<accum_step_result> Session::forward(uint64_t step, double started) {
   if (!artifact.program->eval)
     return usage("the artifact has no eval program");
   device->startStep(true);

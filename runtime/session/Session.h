@@ -66,6 +66,13 @@ public:
   Expected<accum_step_result> accumulateOver(Expected<Dataset> samples, uint64_t step, uint64_t seed);
   Expected<accum_step_result> update(uint64_t step);
   Expected<accum_step_result> eval(uint64_t step);
+  /// Until `endTrial`, `tryStep` runs over these samples, the first `StepCut::samples` of them. Slugs
+  /// `bad-data` (exit 3) for a number that no step can have, `usage` (exit 2) before a due `update`.
+  Status beginTrial(Expected<Dataset> samples, uint64_t seed);
+  /// Step 0 up to its update, or the forward part alone: parameters, slots and later steps keep their bits.
+  /// Not finite: skipped.
+  Expected<accum_step_result> tryStep(bool forwardOnly);
+  void endTrial();
   /// The samples of `evaluate`. Slug `bad-data` (exit 3) where there is none.
   Status bindEvaluation(Dataset data);
   /// The same for those that each rank is given; see accum_open_options::local_batches.
@@ -166,6 +173,8 @@ private:
   Status selectGiven(Expected<Dataset> samples, uint64_t step, uint64_t seed);
   Expected<accum_step_result> train(uint64_t step, double started);
   Expected<accum_step_result> addGradients(uint64_t step, double started);
+  Status requireSameTrial(const Dataset &samples, uint64_t seed);
+  Expected<accum_step_result> forward(uint64_t step, double started);
   Expected<accum_step_result> runPart(uint64_t step, uint32_t microSteps, double started);
   template <typename Body> Status overGradients(Body &&body);
   bool addsInPlace() const;
@@ -241,7 +250,13 @@ private:
   double correct = 0, counted = 0;  ///< targets of the latest evaluation; NaN where nothing counts them
 
   /// What of a step the program is run for.
-  enum class Part { Whole, Gradients, Update } part = Part::Whole;
+  enum class Part { Whole, Gradients, Update, Trial } part = Part::Whole;
+  struct BeforeTrial {
+    StepCut cut;
+    double rate;
+    uint64_t sentBytes;
+  };
+  std::optional<BeforeTrial> beforeTrial; ///< while there is one
   struct Pending {
     uint64_t calls = 0;
     int64_t samples = 0, targets = 0;

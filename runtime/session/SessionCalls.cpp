@@ -115,7 +115,7 @@ int Session::endMicro(uint32_t phase, uint32_t k) {
   if (int code = check(device->endMicro(microStepAfter(phase, k)), false))
     return code;
   ranges.leave();
-  if (observer && artifact.manifest.phases[phase].addsGradients)
+  if (observer && part != Part::Trial && artifact.manifest.phases[phase].addsGradients)
     observer(observerUser, observerHandle, part == Part::Update ? division->steps - 1 : numberOf(phase, k),
              division->steps);
   return 0;
@@ -159,7 +159,8 @@ int Session::copy(void *target, const void *source, uint64_t bytes) {
 }
 
 int Session::startAllReduce(void *data, uint64_t n, int32_t dtype) {
-  return part != Part::Whole ? 0 : check(device->startAllReduce(data, n, DType(dtype)), false);
+  bool isOfStep = part == Part::Whole || part == Part::Trial;
+  return !isOfStep ? 0 : check(device->startAllReduce(data, n, DType(dtype)), false);
 }
 
 int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
@@ -227,13 +228,15 @@ int Session::inspectGradients(const void *data, uint64_t n, int32_t dtype, bool 
   auto finite = isFinite(isPart);
   if (!finite)
     return fail(finite.error(), false);
+  if (*finite && part == Part::Trial)
+    return kLeaveStep;
   if (*finite) {
     int code = limitGradients();
     if (code == 0)
       ranges.enter("update");
     return code;
   }
-  skipped = skipNan;
+  skipped = skipNan || part == Part::Trial;
   if (skipped)
     return kLeaveStep;
   unchanged = true;

@@ -155,7 +155,7 @@ Expected<accum_step_result> Session::runPart(uint64_t step, uint32_t microSteps,
   if (!hyperOfStep)
     return hyperOfStep.error();
   int code = artifact.program->step(&*context, microSteps, &*hyperOfStep);
-  bool isLeft = part == Part::Gradients && code != 0 && !failure;
+  bool isLeft = part != Part::Update && code != 0 && !failure && !skipped;
   if (part == Part::Update && code == 0) {
     ++updates;
     reached = step + 1;

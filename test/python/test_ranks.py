@@ -127,6 +127,18 @@ def test_a_state_in_parts(tmp_path, alone):
     assert all(code == 0 for *_, code in results), results
 
 
+@pytest.mark.parametrize("shard", ["none", "zero2"])
+def test_verify_leaves_no_trace(shard, tmp_path, alone):
+    verify = "assert all((run.verify(batches[0], seconds=10), run.verify(seconds=10), run.verify(batches[-1], seconds=10)))"
+    check(by_environment(words(tmp_path, f"options = dict(shard={shard!r})", verify)), tmp_path, alone)
+
+
+def test_verify_takes_the_samples_of_all(tmp_path):
+    between = "assert run.verify(seconds=0); run.verify(batches[0])"
+    results = by_environment(words(tmp_path, "options = dict(local_batches=True)", between))
+    assert all("verify takes those of all" in error for _, error, _ in results), results
+
+
 def test_each_process_passes_its_own_samples(tmp_path, alone):
     """Other numbers of them, and still the step of all."""
     rows = "slice(0, 3 * len(b['labels']) // 5)", "slice(3 * len(b['labels']) // 5, None)"

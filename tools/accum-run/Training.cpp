@@ -369,13 +369,13 @@ int Training::run() {
 
 } // namespace
 
-int train(const Options &options, const runtime::Manifest &manifest, RankBoard &board) {
+int train(const Options &options, RankBoard &board) {
   listenForStop(&board, launchedRank());
   board.set(launchedRank(), RankBoard::Running);
   accum_open_options open = {sizeof(accum_open_options),
                              options.threads,
                              options.randomParams.has_value(),
-                             options.skipNan || options.verify,
+                             options.skipNan,
                              options.randomParams.value_or(0),
                              options.target.empty() ? nullptr : options.target.c_str(),
                              options.launcher.c_str(),
@@ -388,7 +388,7 @@ int train(const Options &options, const runtime::Manifest &manifest, RankBoard &
   int code = accum_open(options.artifact.c_str(), &open, &session);
   if (code != 0)
     return sayOpenFailed(code, accum_last_error(), board);
-  code = options.verify ? verifyPlan(options, manifest, session) : Training(options, session).run();
+  code = options.verify ? verifyPlan(options, session) : Training(options, session).run();
   code = finishOutput(code);
   accum_close(session);
   board.set(launchedRank(), RankBoard::Ended);

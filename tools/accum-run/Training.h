@@ -3,14 +3,13 @@
 #ifndef ACCUM_RUN_TRAINING_H
 #define ACCUM_RUN_TRAINING_H
 
-#include "runtime/artifact/Manifest.h"
 #include "tools/accum-run/Options.h"
 #include "tools/accum-run/RankBoard.h"
 
 namespace accum::run {
 
 /// Returns the process's exit code; everything that went wrong has been said on stderr, once for all ranks.
-int train(const Options &options, const runtime::Manifest &manifest, RankBoard &board);
+int train(const Options &options, RankBoard &board);
 
 } // namespace accum::run
 #endif

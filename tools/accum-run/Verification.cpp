@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts, then the gradient.
+// The report as it is made.
 #include "tools/accum-run/Verification.h"
-#include "tools/accum-run/CutCheck.h"
-#include "tools/accum-run/GradientCheck.h"
+#include "tools/accum-run/RunData.h"
 #include <cstdio>
 
 namespace accum::run {
 
-int verifyPlan(const Options &options, const runtime::Manifest &manifest, accum_session *session) {
-  Trial trial(options, manifest, session);
-  int code = trial.bind();
-  if (code == 0)
-    code = checkCuts(trial);
-  if (code == 0 && options.verifySeconds > 0)
-    code = checkGradient(trial);
+int verifyPlan(const Options &options, accum_session *session) {
+  accum_info info;
+  accum_get_info(session, &info);
+  accum_data_options data = dataOptions(options);
+  std::vector<const char *> paths = pathsOf(options.data);
+  accum_verify_options verify = {};
+  verify.size = sizeof verify;
+  verify.seconds = options.verifySeconds;
+  verify.data = &data;
+  verify.paths = paths.data();
+  verify.path_count = paths.size();
+  if (info.rank == 0)
+    verify.line = [](void *, const char *text) { std::printf("%s\n", text); };
+  int code = accum_verify(session, &verify);
   std::fflush(stdout);
-  if (code != 0 && trial.speaks())
-    std::fputs(trial.complaint.c_str(), stderr);
+  if (code != 0 && info.rank == 0)
+    std::fputs(accum_last_error(), stderr);
   return code;
 }
 

@@ -77,5 +77,5 @@ int main(int argc, char **argv) {
   options->devices = int(devices);
   allowManyFiles();
   run::RankBoard board;
-  return run::train(*options, artifact->manifest, board);
+  return run::train(*options, board);
 }

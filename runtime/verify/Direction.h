@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line through the parameters along which a loss is measured.
-#ifndef ACCUM_RUN_DIRECTION_H
-#define ACCUM_RUN_DIRECTION_H
+#ifndef ACCUM_RUNTIME_VERIFY_DIRECTION_H
+#define ACCUM_RUNTIME_VERIFY_DIRECTION_H
 
-#include "tools/accum-run/Slope.h"
-#include "tools/accum-run/Trial.h"
+#include "runtime/verify/Slope.h"
+#include "runtime/verify/Trial.h"
 
-namespace accum::run {
+namespace accum::runtime::verify {
 
 /// The trained tensors as they are, and the gradient there, in their bytes.
 using Tensors = std::vector<std::vector<uint8_t>>;
@@ -56,5 +56,5 @@ int writeShaken(Trial &trial, const Tensors &values, const Tensors &gradient, do
 int writeDisplaced(Trial &trial, const Tensors &values, uint64_t number);
 int writeAll(Trial &trial, const Tensors &values);
 
-} // namespace accum::run
+} // namespace accum::runtime::verify
 #endif

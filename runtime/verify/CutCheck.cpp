@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cuts of the batch: finer, in reverse, each micro-step alone, undivided; as many as there is time for.
-#include "tools/accum-run/CutCheck.h"
+#include "runtime/verify/CutCheck.h"
 #include "runtime/files/Convert.h"
 #include "runtime/system/Clock.h"
-#include "tools/accum-run/Direction.h"
+#include "runtime/verify/Direction.h"
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 
-namespace accum::run {
+namespace accum::runtime::verify {
 namespace {
 
 constexpr size_t kShown = 8;
@@ -31,7 +30,16 @@ struct Difference {
   std::vector<double> tensors;
   void take(const Difference &other);
   bool isWithin(double tolerance, const Difference &noise) const;
+  double largest() const { return *std::ranges::max_element(tensors); }
+  /// Of a tensor, where this is what rounding does; empty: nothing is known of that.
+  double allowed(double tolerance, size_t tensor) const;
 };
+
+double allowedOf(double tolerance, double noise) { return std::max(tolerance, kMoreThanShaken * noise); }
+
+double Difference::allowed(double tolerance, size_t tensor) const {
+  return allowedOf(tolerance, tensor < tensors.size() ? tensors[tensor] : 0);
+}
 
 void Difference::take(const Difference &other) {
   loss = std::max(loss, other.loss);
@@ -41,12 +49,9 @@ void Difference::take(const Difference &other) {
 }
 
 bool Difference::isWithin(double tolerance, const Difference &noise) const {
-  auto fits = [&](double value, double shaken) {
-    return value <= std::max(tolerance, kMoreThanShaken * shaken);
-  };
-  bool within = fits(loss, noise.loss);
+  bool within = loss <= allowedOf(tolerance, noise.loss);
   for (size_t i = 0; i < tensors.size(); ++i)
-    within &= fits(tensors[i], i < noise.tensors.size() ? noise.tensors[i] : 0);
+    within &= tensors[i] <= noise.allowed(tolerance, i);
   return within;
 }
 
@@ -100,7 +105,7 @@ Difference compare(const Outcome &got, const Outcome &reference, const Measure &
 
 class CutCheck {
 public:
-  explicit CutCheck(Trial &trial) : trial(trial), info(trial.info) {
+  explicit CutCheck(Trial &trial) : trial(trial), m(trial.manifest.m) {
     same = trial.manifest.gradients.dtype == ACCUM_F64 ? kDouble : kSingle;
     other = trial.manifest.precision == "bf16" ? kBf16 : same;
   }
@@ -108,42 +113,41 @@ public:
 
 private:
   /// As planned where `rows` are those of the plan: sizes have micro-batches of their own.
-  accum_cut cutOf(int64_t rows) const {
-    return {sizeof(accum_cut), 0, rows == info.m ? 0 : rows, samples, -1, 0};
-  }
-  int add(const accum_cut &cut, Outcome &sum, uint8_t fill = 0xff);
+  StepCut cutOf(int64_t rows) const { return {.rows = rows == m ? 0 : rows, .samples = samples}; }
+  int add(const StepCut &cut, Outcome &sum, uint8_t fill = 0xff);
   int affords(const std::string &what, int64_t microSteps, bool &isAfforded);
   int addAlone(Outcome &sum);
-  int measureNoise(const accum_cut &cut, const Measure &measure, Difference &noise);
+  int measureNoise(const StepCut &cut, const Measure &measure, Difference &noise);
   int checkPlanned();
   int checkLengths(const Outcome &planned);
   int checkOthers(const Outcome &planned);
   int checkFiner(const Outcome &planned);
   int checkAlone(const Outcome &planned);
-  int compareStep(const Outcome &got, const accum_cut &cut, const std::string &what, const Measure &measure,
+  int compareStep(const Outcome &got, const StepCut &cut, const std::string &what, const Measure &measure,
                   uint8_t fill = 0xff);
   std::string cutsOf(int64_t rows) const;
   int checkUndivided();
   void announce(int64_t steps) const;
   int report(const std::string &what, const Outcome &got, const Outcome &reference, const Measure &measure);
+  int note(const std::string &what, const Difference &difference, double tolerance, const Difference &noise);
   int conclude();
   void print(const std::vector<std::pair<double, std::string>> &worst) const;
-  int64_t block() const { return ceilDiv(samples, info.devices); }
+  int64_t block() const { return ceilDiv(samples, trial.devices); }
 
   Trial &trial;
-  const accum_info &info;
+  const int64_t m;
   int64_t plannedSteps = 0;                ///< micro-steps, by the plan
   Measure same = kSingle, other = kSingle; ///< of cuts with micro-steps of the same size, and of other ones
   int64_t samples = 0;
-  std::map<std::string, double> worstOf;          ///< by parameter, over all comparisons
-  double started = runtime::now(), microStep = 0; ///< seconds; of the slowest micro-step so far
-  std::vector<std::string> leftOut;               ///< comparisons for which there was no time
+  std::map<std::string, double> worstOf; ///< by parameter, over all comparisons
+  double started = now(), microStep = 0; ///< seconds; of the slowest micro-step so far
+  std::vector<std::string> leftOut;      ///< comparisons for which there was no time
   bool differs = false;
 };
 
 /// One step, added to `sum`.
-int CutCheck::add(const accum_cut &cut, Outcome &sum, uint8_t fill) {
-  double loss = 0, before = runtime::now();
+int CutCheck::add(const StepCut &cut, Outcome &sum, uint8_t fill) {
+  double loss = 0, before = now();
   if (int code = trial.step(cut, loss, fill))
     return code;
   sum.loss += loss;
@@ -155,16 +159,16 @@ int CutCheck::add(const accum_cut &cut, Outcome &sum, uint8_t fill) {
     std::vector<double> &values = sum.gradients[index];
     values.resize(size_t(trial.trained[index]->elements()));
     for (size_t at = 0; at < values.size(); ++at)
-      values[at] += runtime::asDouble(bytes.data(), trial.trained[index]->dtype, int64_t(at));
+      values[at] += asDouble(bytes.data(), trial.trained[index]->dtype, int64_t(at));
   }
-  microStep = std::max(microStep, (runtime::now() - before) / double(std::max<int64_t>(trial.microSteps, 1)));
+  microStep = std::max(microStep, (now() - before) / double(std::max<int64_t>(trial.microSteps, 1)));
   return 0;
 }
 
 /// Whether a comparison that takes so many micro-steps ends in time; one that does not is left out.
 int CutCheck::affords(const std::string &what, int64_t microSteps, bool &isAfforded) {
-  double seconds = trial.options.verifySeconds;
-  double answer = seconds == 0 || runtime::now() - started + double(microSteps) * microStep <= seconds;
+  double seconds = trial.options.seconds;
+  double answer = seconds == 0 || now() - started + double(microSteps) * microStep <= seconds;
   int code = trial.agree(answer);
   isAfforded = answer != 0;
   if (!isAfforded)
@@ -175,7 +179,7 @@ int CutCheck::affords(const std::string &what, int64_t microSteps, bool &isAffor
 /// Each micro-step of the plan by itself, summed here. Terms that belong to no sample come with each of them,
 /// and are taken off again but once.
 int CutCheck::addAlone(Outcome &sum) {
-  accum_cut cut = cutOf(info.m);
+  StepCut cut = cutOf(m);
   for (cut.only = 0; cut.only < plannedSteps; ++cut.only)
     if (int code = add(cut, sum))
       return code;
@@ -191,27 +195,23 @@ int CutCheck::addAlone(Outcome &sum) {
 }
 
 void CutCheck::announce(int64_t steps) const {
-  if (!trial.speaks())
-    return;
-  std::string what = trial.options.data.empty()
-                         ? "synthetic samples (seed " + std::to_string(trial.options.seed) + ")"
+  std::string what = trial.options.isSynthetic
+                         ? fmt::format("synthetic samples (seed {})", trial.options.seed)
                          : "samples of the data";
   size_t lengths = trial.manifest.lengths.size();
-  std::string how = lengths > 0
-                        ? std::to_string(lengths) + " sizes"
-                        : std::to_string(steps) + (steps == 1 ? " micro-step of " : " micro-steps of ") +
-                              std::to_string(info.m);
-  std::printf("verify   %lld %s on %lld device%s: %s, as planned\n", (long long)samples, what.c_str(),
-              (long long)info.devices, info.devices == 1 ? "" : "s", how.c_str());
+  std::string how = lengths > 0 ? fmt::format("{} sizes", lengths)
+                                : fmt::format("{} micro-step{} of {}", steps, steps == 1 ? "" : "s", m);
+  trial.say("verify   {} {} on {} device{}: {}, as planned", samples, what, trial.devices,
+            trial.devices == 1 ? "" : "s", how);
 }
 
 /// Two full micro-steps and a ragged one, where the batch has as many samples.
 int CutCheck::checkPlanned() {
-  samples = trial.samplesOf(2 * info.m + ceilDiv(info.m, 3));
-  int64_t steps = ceilDiv(block(), info.m);
+  samples = trial.samplesOf(mostPerDevice(m));
+  int64_t steps = ceilDiv(block(), m);
   announce(steps);
   Outcome planned;
-  if (int code = add(cutOf(info.m), planned))
+  if (int code = add(cutOf(m), planned))
     return code;
   plannedSteps = trial.microSteps;
   if (int code = checkLengths(planned))
@@ -221,12 +221,12 @@ int CutCheck::checkPlanned() {
   if (int code = affords(zeros, steps, isAfforded))
     return code;
   if (isAfforded)
-    if (int code = compareStep(planned, cutOf(info.m), zeros, same, 0))
+    if (int code = compareStep(planned, cutOf(m), zeros, same, 0))
       return code;
-  return trial.manifest.wholeBatch && info.m == info.batch ? 0 : checkOthers(planned);
+  return trial.manifest.wholeBatch && m == trial.manifest.batch ? 0 : checkOthers(planned);
 }
 
-int CutCheck::compareStep(const Outcome &got, const accum_cut &cut, const std::string &what,
+int CutCheck::compareStep(const Outcome &got, const StepCut &cut, const std::string &what,
                           const Measure &measure, uint8_t fill) {
   Outcome reference;
   if (int code = add(cut, reference, fill))
@@ -240,8 +240,8 @@ int CutCheck::checkLengths(const Outcome &planned) {
   bool isAfforded = false, hasSeveral = !trial.manifest.lengths.empty();
   if (int code = hasSeveral ? affords(what, 2 * plannedSteps, isAfforded) : 0)
     return code;
-  accum_cut cut = cutOf(info.m);
-  cut.longest = 1;
+  StepCut cut = cutOf(m);
+  cut.longest = true;
   return isAfforded ? compareStep(planned, cut, what, other) : 0;
 }
 
@@ -252,8 +252,8 @@ int CutCheck::checkOthers(const Outcome &planned) {
   bool isAfforded = false;
   if (int code = affords(reverse, plannedSteps, isAfforded))
     return code;
-  accum_cut cut = cutOf(info.m);
-  cut.reversed = 1;
+  StepCut cut = cutOf(m);
+  cut.reversed = true;
   if (isAfforded)
     if (int code = compareStep(planned, cut, reverse, same))
       return code;
@@ -264,7 +264,7 @@ int CutCheck::checkFiner(const Outcome &planned) {
   int64_t rows = std::max<int64_t>(1, ceilDiv(block(), kMostPieces));
   const std::string what = "in " + cutsOf(rows);
   bool isAfforded = false;
-  if (rows < info.m)
+  if (rows < m)
     if (int code = affords(what, ceilDiv(block(), rows), isAfforded))
       return code;
   return isAfforded ? compareStep(planned, cutOf(rows), what, other) : 0;
@@ -283,10 +283,10 @@ int CutCheck::checkAlone(const Outcome &planned) {
 
 /// As many samples as one micro-step holds: undivided, against the same ones cut.
 int CutCheck::checkUndivided() {
-  int64_t rows = ceilDiv(info.m, 3);
-  if (info.m < 2 || trial.manifest.wholeBatch)
+  int64_t rows = ceilDiv(m, 3);
+  if (m < 2 || trial.manifest.wholeBatch)
     return 0;
-  samples = trial.samplesOf(info.m);
+  samples = trial.samplesOf(m);
   std::string what = cutsOf(rows) + " against one undivided of " + std::to_string(block());
   bool isAfforded = false;
   if (int code = affords(what, ceilDiv(block(), rows) + 1, isAfforded); code || !isAfforded)
@@ -294,7 +294,7 @@ int CutCheck::checkUndivided() {
   Outcome divided;
   if (int code = add(cutOf(rows), divided))
     return code;
-  return compareStep(divided, cutOf(info.m), what, other);
+  return compareStep(divided, cutOf(m), what, other);
 }
 
 std::string CutCheck::cutsOf(int64_t rows) const {
@@ -308,23 +308,40 @@ int CutCheck::report(const std::string &what, const Outcome &got, const Outcome 
     double &most = worstOf[trial.nameOf(index)];
     most = std::max(most, difference.tensors[index]);
   }
-  if (trial.speaks())
-    std::printf("         %-48s loss %.1e, gradients %.1e\n", what.c_str(), difference.loss,
-                *std::max_element(difference.tensors.begin(), difference.tensors.end()));
+  trial.say("         {:<48} loss {:.1e}, gradients {:.1e}", what, difference.loss, difference.largest());
   bool isBeyond = !difference.isWithin(measure.tolerance, noise);
   if (int code = trial.agree(isBeyond))
     return code;
-  if (!isBeyond)
-    return 0;
-  if (int code = measureNoise(cutOf(info.m), measure, noise))
+  if (isBeyond)
+    if (int code = measureNoise(cutOf(m), measure, noise))
+      return code;
+  return note(what, difference, measure.tolerance, noise);
+}
+
+/// The loss, and the tensor that is closest to what is allowed, or farthest above it.
+int CutCheck::note(const std::string &what, const Difference &difference, double tolerance,
+                   const Difference &noise) {
+  double measured = 0, allowed = tolerance;
+  for (size_t i = 0; i < difference.tensors.size(); ++i) {
+    double own = noise.allowed(tolerance, i);
+    if (difference.tensors[i] * allowed >= measured * own) {
+      measured = difference.tensors[i];
+      allowed = own;
+    }
+  }
+  double ofLoss = allowedOf(tolerance, noise.loss);
+  bool differsHere = !difference.isWithin(tolerance, noise), lossDiffers = !(difference.loss <= ofLoss);
+  if (int code = trial.agree(differsHere))
     return code;
-  differs |= !difference.isWithin(measure.tolerance, noise);
+  trial.note("loss, " + what, difference.loss, ofLoss, !lossDiffers);
+  trial.note("gradients, " + what, measured, allowed, measured <= allowed);
+  differs |= differsHere;
   return 0;
 }
 
 /// What is beyond the tolerance may be rounding all the same, where sums cancel or a choice hangs on a digit:
 /// then the step moves as much when the parameters change in their last digits.
-int CutCheck::measureNoise(const accum_cut &cut, const Measure &measure, Difference &noise) {
+int CutCheck::measureNoise(const StepCut &cut, const Measure &measure, Difference &noise) {
   Tensors values(trial.trained.size()), none;
   for (size_t tensor = 0; tensor < values.size(); ++tensor) {
     none.emplace_back(size_t(trial.trained[tensor]->bytes()));
@@ -343,9 +360,8 @@ int CutCheck::measureNoise(const accum_cut &cut, const Measure &measure, Differe
       return code;
     noise.take(compare(shaken, as, measure));
   }
-  if (trial.speaks())
-    std::printf("           parameters that change in the last digits: loss %.1e, gradients %.1e\n",
-                noise.loss, *std::max_element(noise.tensors.begin(), noise.tensors.end()));
+  trial.say("           parameters that change in the last digits: loss {:.1e}, gradients {:.1e}", noise.loss,
+            noise.largest());
   return writeAll(trial, values);
 }
 
@@ -357,18 +373,15 @@ int CutCheck::run() {
 }
 
 int CutCheck::conclude() {
-  if (int code = trial.agree(differs))
-    return code;
   std::vector<std::pair<double, std::string>> order;
   for (const auto &[name, value] : worstOf)
     order.emplace_back(-value, name);
   std::sort(order.begin(), order.end());
-  if (trial.speaks())
-    print(order);
+  print(order);
   if (!differs)
     return 0;
   return trial.fail(
-      {runtime::kExitRunFailed,
+      {kExitRunFailed,
        "the step depends on how the batch is cut: " + order.front().second + " differs most",
        "not-the-same-step",
        {"this is a bug of accumc or of this machine; please report it with `accum-run --describe`"}});
@@ -377,24 +390,24 @@ int CutCheck::conclude() {
 /// `worst` holds the negative difference of each tensor, ascending; nothing where nothing was compared.
 void CutCheck::print(const std::vector<std::pair<double, std::string>> &worst) const {
   if (!worst.empty())
-    std::printf("         largest differences, of each tensor's %s (tolerance %.0e):\n",
-                other.sizeOf == length ? "norm" : "largest gradient", other.tolerance);
+    trial.say("         largest differences, of each tensor's {} (tolerance {:.0e}):",
+              other.sizeOf == length ? "norm" : "largest gradient", other.tolerance);
   for (size_t index = 0; index < std::min(kShown, worst.size()); ++index)
-    std::printf("         %.1e  %s\n", -worst[index].first, worst[index].second.c_str());
+    trial.say("         {:.1e}  {}", -worst[index].first, worst[index].second);
   for (const std::string &what : leftOut)
-    std::printf("         left out: %s\n", what.c_str());
+    trial.say("         left out: {}", what);
   if (!leftOut.empty())
-    std::printf("         a micro-step takes %.1f s, and --verify-seconds gives %g for all cuts\n", microStep,
-                trial.options.verifySeconds);
+    trial.say("         a micro-step takes {:.1f} s, and --verify-seconds gives {:g} for all cuts", microStep,
+              trial.options.seconds);
   if (worst.empty())
-    std::printf("cuts not checked\n");
+    trial.say("cuts not checked");
   else if (!differs)
-    std::printf("verified the step does not depend on how the batch is cut%s\n",
-                leftOut.empty() ? "" : ", in the cuts that there was time for");
+    trial.say("verified the step does not depend on how the batch is cut{}",
+              leftOut.empty() ? "" : ", in the cuts that there was time for");
 }
 
 } // namespace
 
 int checkCuts(Trial &trial) { return CutCheck(trial).run(); }
 
-} // namespace accum::run
+} // namespace accum::runtime::verify

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line or two for each kind of direction.
-#include "tools/accum-run/GradientReport.h"
+#include "runtime/verify/GradientReport.h"
 #include <algorithm>
-#include <cstdio>
 
-namespace accum::run {
+namespace accum::runtime::verify {
 namespace {
 
 constexpr size_t kNamed = 3;
@@ -18,9 +17,9 @@ std::string joined(const std::vector<std::string> &names) {
   return text + (names.size() > kNamed ? ", ..." : "");
 }
 
-void printNames(const char *what, const std::vector<std::string> &names) {
+void sayNames(const Trial &trial, const char *what, const std::vector<std::string> &names) {
   if (!names.empty())
-    std::printf("           %zu %s: %s\n", names.size(), what, joined(names).c_str());
+    trial.say("           {} {}: {}", names.size(), what, joined(names));
 }
 
 } // namespace
@@ -53,22 +52,27 @@ void GradientReport::add(Along along, size_t tensor, const std::string &name, co
     wrongOnes.push_back({slope.error, name, tensor});
 }
 
-void GradientReport::print(const std::array<Limits, 2> &limits) const {
+void GradientReport::say(const Trial &trial, const std::array<Limits, 2> &limits) const {
   for (Along along : {Along::Gradient, Along::Signs}) {
     const AlongReport &report = reports[size_t(along)];
-    std::printf("         %s: %lld agree to %.0e",
-                along == Along::Gradient ? "along the gradient" : "along random signs",
-                (long long)report.fine, limits[size_t(along)].tolerance);
+    const char *how = along == Along::Gradient ? "along the gradient" : "along random signs";
+    auto [tolerance, coarse] = limits[size_t(along)];
+    std::string worst =
+        report.fine > 0 ? fmt::format(", worst {:.1e} {}", report.worst.error, report.worst.name) : "";
+    trial.say("         {}: {} agree to {:.0e}{}", how, report.fine, tolerance, worst);
     if (report.fine > 0)
-      std::printf(", worst %.1e %s", report.worst.error, report.worst.name.c_str());
-    std::printf("\n");
-    if (report.coarse > 0)
-      std::printf("           %lld agree as far as rounding shows, worst %.1e %s\n", (long long)report.coarse,
-                  report.worstCoarse.error, report.worstCoarse.name.c_str());
-    printNames("too small to tell from rounding", report.tooSmall);
-    printNames("at a kink or a jump of the loss, or beside its end", report.kinked);
-    printNames("that the model holds back in part, or chooses by (detach, rounding, top-k)", report.heldBack);
+      trial.note(fmt::format("{} {}", how, report.worst.name), report.worst.error, tolerance, true);
+    if (report.coarse > 0) {
+      trial.say("           {} agree as far as rounding shows, worst {:.1e} {}", report.coarse,
+                report.worstCoarse.error, report.worstCoarse.name);
+      trial.note(fmt::format("{} {}, as far as rounding shows", how, report.worstCoarse.name),
+                 report.worstCoarse.error, coarse, true);
+    }
+    sayNames(trial, "too small to tell from rounding", report.tooSmall);
+    sayNames(trial, "at a kink or a jump of the loss, or beside its end", report.kinked);
+    sayNames(trial, "that the model holds back in part, or chooses by (detach, rounding, top-k)",
+             report.heldBack);
   }
 }
 
-} // namespace accum::run
+} // namespace accum::runtime::verify

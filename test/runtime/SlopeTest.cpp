@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slopes judged by central differences, of functions whose slope is known: smooth, rounded, kinked, jumping.
-#include "tools/accum-run/Slope.h"
+#include "runtime/verify/Slope.h"
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
 #include <random>
 
-using namespace accum::run;
+using namespace accum::runtime::verify;
 
 namespace {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unit vectors along a gradient, or of random signs.
-#include "tools/accum-run/Direction.h"
+#include "runtime/verify/Direction.h"
 #include <algorithm>
 #include <cmath>
 
-namespace accum::run {
+namespace accum::runtime::verify {
 namespace {
 
 /// Of the usual size of a tensor's elements, how much they change at the most.
@@ -36,7 +36,7 @@ template <typename Real> double usualSize(const Real *values, size_t elements) {
 }
 
 /// Trained tensors are of f32 or f64; models have billions of elements.
-template <typename Call> void withReal(const runtime::ParameterSpec &spec, Call &&call) {
+template <typename Call> void withReal(const ParameterSpec &spec, Call &&call) {
   if (spec.dtype == ACCUM_F64)
     call(double());
   else
@@ -114,7 +114,7 @@ Direction::Direction(Trial &trial, const Tensors &values, const Tensors &gradien
 }
 
 template <typename Real> void Direction::addLength(size_t tensor, double &squares, double &elements) const {
-  const runtime::ParameterSpec &spec = *trial.trained[tensor];
+  const ParameterSpec &spec = *trial.trained[tensor];
   const Real *slopes = numbers<Real>(gradient[tensor]);
   for (size_t i = 0, n = size_t(spec.elements()); i < n; ++i) {
     double g = slopes[i];
@@ -179,4 +179,4 @@ int Direction::leave() {
   return 0;
 }
 
-} // namespace accum::run
+} // namespace accum::runtime::verify

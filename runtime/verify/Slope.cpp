@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ladder of central differences.
-#include "tools/accum-run/Slope.h"
+#include "runtime/verify/Slope.h"
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-namespace accum::run {
+namespace accum::runtime::verify {
 namespace {
 
 constexpr int kRungs = 7;       ///< distances, each half of the one before
@@ -158,4 +158,4 @@ int judgeSlope(const SlopeTask &task, const std::function<int(double, Sample &)>
   return Ladder(task, evaluate).climb(slope);
 }
 
-} // namespace accum::run
+} // namespace accum::runtime::verify

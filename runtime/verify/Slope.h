@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a slope that a gradient predicts is that of a function which can only be evaluated, with rounding
 // and with kinks. Plain arithmetic: knows no model.
-#ifndef ACCUM_RUN_SLOPE_H
-#define ACCUM_RUN_SLOPE_H
+#ifndef ACCUM_RUNTIME_VERIFY_SLOPE_H
+#define ACCUM_RUNTIME_VERIFY_SLOPE_H
 
 #include <functional>
 
-namespace accum::run {
+namespace accum::runtime::verify {
 
 /// The function at a distance along a direction, and how much of it the gradient says has been added on the
 /// way there: by the distance that was really gone, which rounding of the arguments changes.
@@ -42,5 +42,5 @@ struct Slope {
 int judgeSlope(const SlopeTask &task, const std::function<int(double distance, Sample &)> &evaluate,
                Slope &slope);
 
-} // namespace accum::run
+} // namespace accum::runtime::verify
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --verify says about the gradient.
-#ifndef ACCUM_RUN_GRADIENTREPORT_H
-#define ACCUM_RUN_GRADIENTREPORT_H
+// What a verification says about the gradient.
+#ifndef ACCUM_RUNTIME_VERIFY_GRADIENTREPORT_H
+#define ACCUM_RUNTIME_VERIFY_GRADIENTREPORT_H
 
-#include "tools/accum-run/Direction.h"
+#include "runtime/verify/Direction.h"
 #include <array>
 #include <string>
 
-namespace accum::run {
+namespace accum::runtime::verify {
 
 /// In the place of a tensor's number.
 constexpr size_t kAllTensors = SIZE_MAX;
@@ -34,7 +34,7 @@ public:
   /// `heldBack`: the model itself withholds a part of this gradient, so that it is no derivative.
   void add(Along along, size_t tensor, const std::string &name, const Slope &slope, const Limits &limits,
            bool heldBack);
-  void print(const std::array<Limits, 2> &limits) const;
+  void say(const Trial &trial, const std::array<Limits, 2> &limits) const;
 
   /// Beyond the tolerance, in the order in which they were looked at.
   const std::vector<AlongReport::Worst> &wrong() const { return wrongOnes; }
@@ -44,5 +44,5 @@ private:
   std::vector<AlongReport::Worst> wrongOnes;
 };
 
-} // namespace accum::run
+} // namespace accum::runtime::verify
 #endif

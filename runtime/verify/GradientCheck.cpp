@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tensors, in which order, how long, and the rounding of the loss.
-#include "tools/accum-run/GradientCheck.h"
+#include "runtime/verify/GradientCheck.h"
 #include "runtime/system/Clock.h"
-#include "tools/accum-run/GradientReport.h"
+#include "runtime/verify/GradientReport.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
 #include <utility>
 
-namespace accum::run {
+namespace accum::runtime::verify {
 namespace {
 
 using Limits = GradientReport::Limits;
@@ -36,7 +36,7 @@ constexpr Precision kSingle{0x1p-24, 0x1p-18, 1e-6, {4000, 1000}, {{{3e-3, 1e-1}
 constexpr Precision kBf16{0x1p-9, 0x1p-9, 0, {100, 50}, {{{5e-1, 5e-1}, {5e-1, 5e-1}}}};
 constexpr Precision kShortProducts{0x1p-12, 0x1p-12, 0, {200, 100}, {{{2e-2, 2e-1}, {5e-2, 3e-1}}}};
 
-const Precision &precisionOf(const runtime::Manifest &manifest) {
+const Precision &precisionOf(const Manifest &manifest) {
   if (manifest.gradients.dtype == ACCUM_F64)
     return kDouble;
   if (manifest.precision == "bf16")
@@ -79,7 +79,7 @@ private:
   void print() const;
   void announce() const;
   int conclude();
-  runtime::Error wrongGradient() const;
+  Error wrongGradient() const;
 
   Trial &trial;
   const Precision &precision;
@@ -94,9 +94,9 @@ private:
 };
 
 int GradientCheck::takeGradient() {
-  int64_t m = trial.info.m;
+  int64_t m = trial.manifest.m;
   samples = trial.samplesOf(m + ceilDiv(m, 3));
-  if (int code = trial.step({sizeof(accum_cut), 0, 0, samples, -1, 0}, loss))
+  if (int code = trial.step({.samples = samples}, loss))
     return code;
   if (int code = trial.agree(loss))
     return code;
@@ -139,11 +139,11 @@ int GradientCheck::measureRounding() {
   constexpr int kRounds = 5;
   double residuals[kRounds], mean = 0, squares = 0;
   for (int round = 0; round < kRounds; ++round) {
-    double before = runtime::now();
+    double before = now();
     if (int code = shake(round, residuals[round]))
       return code;
     mean += residuals[round] / kRounds;
-    evaluation = std::max(evaluation, runtime::now() - before);
+    evaluation = std::max(evaluation, now() - before);
     bool has = true;
     if (int code = round > 0 ? 0 : hasTime((kFewest - 1) * evaluation, has))
       return code;
@@ -188,7 +188,7 @@ int GradientCheck::judge(const std::vector<size_t> &tensors, Along along, Slope 
 }
 
 int GradientCheck::hasTime(double seconds, bool &has) {
-  double answer = runtime::now() - started + seconds <= trial.options.verifySeconds;
+  double answer = now() - started + seconds <= trial.options.seconds;
   int code = trial.agree(answer);
   has = answer != 0;
   return code;
@@ -230,9 +230,8 @@ int GradientCheck::checkTensors() {
 }
 
 void GradientCheck::announce() const {
-  std::printf(
-      "gradient against central differences of the loss over %lld samples: %.6g, rounded to %.0e, %s\n",
-      (long long)samples, loss, rounding, byStep ? "by whole steps" : "by forward passes");
+  trial.say("gradient against central differences of the loss over {} samples: {:.6g}, rounded to {:.0e}, {}",
+            samples, loss, rounding, byStep ? "by whole steps" : "by forward passes");
 }
 
 int GradientCheck::run() {
@@ -240,15 +239,14 @@ int GradientCheck::run() {
     return code;
   if (int code = chooseProgram())
     return code;
-  started = runtime::now();
+  started = now();
   int code = measureRounding();
-  if (code == kOutOfTime && trial.speaks())
-    std::printf("gradient not checked: a loss takes %.1f s, and --verify-seconds gives %g for %d or more\n",
-                evaluation, trial.options.verifySeconds, kFewest);
+  if (code == kOutOfTime)
+    trial.say("gradient not checked: a loss takes {:.1f} s, and --verify-seconds gives {:g} for {} or more",
+              evaluation, trial.options.seconds, kFewest);
   if (code)
     return code == kOutOfTime ? 0 : code;
-  if (trial.speaks())
-    announce();
+  announce();
   code = checkTogether();
   if (code == 0)
     code = checkTensors();
@@ -288,42 +286,44 @@ int GradientCheck::lookAgain() {
   if (wrong.empty())
     return 0;
   std::string first = wrong.front().name;
+  const Tensors given = values; // each look goes on from the one before
   size_t count = report.wrong().size();
-  for (uint64_t look = 0; look < kLooks && !wrong.empty(); ++look)
-    if (int code = lookBeside(look))
-      return code;
-  if (wrong.empty() && trial.speaks())
-    std::printf("           %zu off at these weights and fine beside them, as where many kinks meet: %s%s\n",
-                count, first.c_str(), count > 1 ? ", ..." : "");
+  int code = 0;
+  for (uint64_t look = 0; look < kLooks && !wrong.empty() && code == 0; ++look)
+    code = lookBeside(look);
+  if (int left = writeAll(trial, given); code || left)
+    return code ? code : left;
+  if (wrong.empty())
+    trial.say("           {} off at these weights and fine beside them, as where many kinks meet: {}{}",
+              count, first, count > 1 ? ", ..." : "");
   return 0;
 }
 
 void GradientCheck::print() const {
-  report.print(precision.limits);
+  report.say(trial, precision.limits);
   if (checked < values.size())
-    std::printf("         %zu of %zu trained tensors, spread over the model: --verify-seconds gives time "
-                "for more\n",
-                checked, values.size());
+    trial.say(
+        "         {} of {} trained tensors, spread over the model: --verify-seconds gives time for more",
+        checked, values.size());
   if (&precision == &kBf16)
-    std::printf("         bf16 rounds too much to say more: compile with --precision f32 to check to %.0e\n",
-                kSingle.limits[0].tolerance);
+    trial.say("         bf16 rounds too much to say more: compile with --precision f32 to check to {:.0e}",
+              kSingle.limits[0].tolerance);
 }
 
 int GradientCheck::conclude() {
-  if (trial.speaks())
-    print();
+  print();
   if (int code = lookAgain())
     return code;
-  if (wrong.empty()) {
-    if (trial.speaks())
-      std::printf("verified the gradient is that of the loss\n");
-    return 0;
-  }
-  return trial.fail(wrongGradient());
+  for (const AlongReport::Worst &one : wrong)
+    trial.note("gradient of " + one.name, one.error, precision.limits[0].tolerance, false);
+  if (!wrong.empty())
+    return trial.fail(wrongGradient());
+  trial.say("verified the gradient is that of the loss");
+  return 0;
 }
 
 /// By the tensors, unless only all of them together are off.
-runtime::Error GradientCheck::wrongGradient() const {
+Error GradientCheck::wrongGradient() const {
   std::vector<AlongReport::Worst> named = wrong;
   if (named.size() > 1)
     std::erase_if(named, [](const AlongReport::Worst &one) { return one.tensor == kAllTensors; });
@@ -332,12 +332,11 @@ runtime::Error GradientCheck::wrongGradient() const {
   std::string others;
   for (size_t i = 1; i < named.size(); ++i)
     others += (i > 1 ? ", `" : "`") + named[i].name + "`";
-  runtime::Error refusal{runtime::kExitRunFailed,
-                         "the gradient of `" + named.front().name +
-                             "` is not the derivative of the loss: differences of the loss are " + error +
-                             " off it",
-                         "wrong-gradient",
-                         {}};
+  Error refusal{kExitRunFailed,
+                "the gradient of `" + named.front().name +
+                    "` is not the derivative of the loss: differences of the loss are " + error + " off it",
+                "wrong-gradient",
+                {}};
   if (!others.empty())
     refusal.notes.push_back("nor are those of " + others);
   refusal.notes.emplace_back(
@@ -349,4 +348,4 @@ runtime::Error GradientCheck::wrongGradient() const {
 
 int checkGradient(Trial &trial) { return GradientCheck(trial).run(); }
 
-} // namespace accum::run
+} // namespace accum::runtime::verify
