@@ -3,10 +3,10 @@
 #include "runtime/session/Session.h"
 #include "runtime/files/Convert.h"
 #include "runtime/session/NotFinite.h"
-#include "runtime/session/Parameters.h"
 #include "runtime/system/Clock.h"
 #include "runtime/system/Memory.h"
 #include "runtime/system/ThreadPool.h"
+#include "runtime/weights/Parameters.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

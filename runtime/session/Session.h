@@ -8,12 +8,12 @@
 #include "runtime/session/CallLog.h"
 #include "runtime/session/CheckpointWriter.h"
 #include "runtime/session/Hyper.h"
-#include "runtime/session/InitialWeights.h"
 #include "runtime/session/Pace.h"
 #include "runtime/session/Schedule.h"
 #include "runtime/session/SpikeDetector.h"
 #include "runtime/session/StateMemory.h"
 #include "runtime/session/StepRanges.h"
+#include "runtime/weights/InitialWeights.h"
 #include <set>
 
 namespace accum::runtime {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors out of a session's memory and into it.
-#include "runtime/session/Parameters.h"
 #include "runtime/session/Session.h"
+#include "runtime/weights/Parameters.h"
 #include <algorithm>
 #include <cstring>
 

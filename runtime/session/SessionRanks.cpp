@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session's place among the ranks, and what they must have in common.
-#include "runtime/session/Parameters.h"
 #include "runtime/session/Session.h"
 #include "runtime/system/Hash.h"
+#include "runtime/weights/Parameters.h"
 #include <algorithm>
 
 namespace accum::runtime {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session's weights from another file than the artifact's.
-#include "runtime/files/OnnxWriter.h"
-#include "runtime/session/FrameworkNames.h"
-#include "runtime/session/Parameters.h"
 #include "runtime/session/Session.h"
+#include "runtime/weights/FrameworkNames.h"
+#include "runtime/weights/OnnxWriter.h"
+#include "runtime/weights/Parameters.h"
 #include <algorithm>
 #include <filesystem>
 

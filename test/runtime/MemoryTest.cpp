@@ -5,7 +5,7 @@
 #include "runtime/data/Dataset.h"
 #include "runtime/files/SafetensorsWriter.h"
 #include "runtime/host/HostDevice.h"
-#include "runtime/session/Parameters.h"
+#include "runtime/weights/Parameters.h"
 #include "test/runtime/ToyArtifact.h"
 #include <filesystem>
 #include <fstream>

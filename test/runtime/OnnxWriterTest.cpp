@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model files of a few bytes, written by hand: each form that values have in them, and damage.
-#include "runtime/files/OnnxWriter.h"
+#include "runtime/weights/OnnxWriter.h"
 #include "runtime/files/File.h"
 #include "runtime/files/ProtoWire.h"
 #include <cmath>

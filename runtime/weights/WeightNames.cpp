@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prefixes are counted at every dot; distances are Levenshtein's.
-#include "runtime/session/WeightNames.h"
+#include "runtime/weights/WeightNames.h"
 #include <algorithm>
 #include <numeric>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages are walked from the model down to its tensors. One whose tensors keep their values is copied
 // whole; around a new tensor each length is written anew.
-#include "runtime/files/OnnxTensors.h"
+#include "runtime/weights/OnnxTensors.h"
 #include "runtime/files/Array.h"
-#include "runtime/files/OnnxHeaders.h"
+#include "runtime/weights/OnnxHeaders.h"
 #include <algorithm>
 #include <charconv>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the tensors of a model file lie, and the message around new values for some of them.
-#ifndef ACCUM_RUNTIME_FILES_ONNXTENSORS_H
-#define ACCUM_RUNTIME_FILES_ONNXTENSORS_H
+#ifndef ACCUM_RUNTIME_WEIGHTS_ONNXTENSORS_H
+#define ACCUM_RUNTIME_WEIGHTS_ONNXTENSORS_H
 
 #include "runtime/artifact/Manifest.h"
 #include "runtime/files/TensorStream.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters into the state before step 1, and parameters or gradients out of it into a file.
-#ifndef ACCUM_RUNTIME_SESSION_PARAMETERS_H
-#define ACCUM_RUNTIME_SESSION_PARAMETERS_H
+#ifndef ACCUM_RUNTIME_WEIGHTS_PARAMETERS_H
+#define ACCUM_RUNTIME_WEIGHTS_PARAMETERS_H
 
 #include "runtime/files/SafetensorsWriter.h"
 #include "runtime/session/StateMemory.h"

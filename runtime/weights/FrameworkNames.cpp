@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names for load_state_dict, and sentences about those that the export lost.
-#include "runtime/session/FrameworkNames.h"
+#include "runtime/weights/FrameworkNames.h"
 #include "runtime/files/Array.h"
 
 namespace accum::runtime {

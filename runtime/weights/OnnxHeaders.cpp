@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pass over the fields of one message.
-#include "runtime/files/OnnxHeaders.h"
+#include "runtime/weights/OnnxHeaders.h"
 #include <optional>
 
 namespace accum::runtime {

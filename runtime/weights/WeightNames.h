@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of tensors in a file against those of a model's parameters.
-#ifndef ACCUM_RUNTIME_SESSION_WEIGHTNAMES_H
-#define ACCUM_RUNTIME_SESSION_WEIGHTNAMES_H
+#ifndef ACCUM_RUNTIME_WEIGHTS_WEIGHTNAMES_H
+#define ACCUM_RUNTIME_WEIGHTS_WEIGHTNAMES_H
 
 #include <map>
 #include <set>

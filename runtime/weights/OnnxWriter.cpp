@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files beside the model first, so that a model never names one that is not there.
-#include "runtime/files/OnnxWriter.h"
+#include "runtime/weights/OnnxWriter.h"
 #include "runtime/files/File.h"
-#include "runtime/files/OnnxTensors.h"
+#include "runtime/weights/OnnxTensors.h"
 #include <algorithm>
 #include <filesystem>
 

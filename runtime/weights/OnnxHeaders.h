@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the messages of a model file say of themselves. Field numbers are those of onnx.proto.
-#ifndef ACCUM_RUNTIME_FILES_ONNXHEADERS_H
-#define ACCUM_RUNTIME_FILES_ONNXHEADERS_H
+#ifndef ACCUM_RUNTIME_WEIGHTS_ONNXHEADERS_H
+#define ACCUM_RUNTIME_WEIGHTS_ONNXHEADERS_H
 
 #include "runtime/files/ProtoWire.h"
 #include <map>

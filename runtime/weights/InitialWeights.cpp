@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values go from the mapped file into the state in pieces, turned and converted on the way.
-#include "runtime/session/InitialWeights.h"
+#include "runtime/weights/InitialWeights.h"
 #include "runtime/files/Convert.h"
 #include "runtime/files/WeightFiles.h"
 #include "runtime/ranks/ProgressCounter.h"
-#include "runtime/session/WeightMatch.h"
-#include "runtime/session/WeightNames.h"
+#include "runtime/weights/WeightMatch.h"
+#include "runtime/weights/WeightNames.h"
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names first, with one prefix for all; then layouts, one convention for all.
-#include "runtime/session/WeightMatch.h"
-#include "runtime/session/WeightNames.h"
+#include "runtime/weights/WeightMatch.h"
+#include "runtime/weights/WeightNames.h"
 #include <algorithm>
 
 namespace accum::runtime {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights of another file into the state: which of its tensors is which parameter, and what is left.
-#ifndef ACCUM_RUNTIME_SESSION_INITIALWEIGHTS_H
-#define ACCUM_RUNTIME_SESSION_INITIALWEIGHTS_H
+#ifndef ACCUM_RUNTIME_WEIGHTS_INITIALWEIGHTS_H
+#define ACCUM_RUNTIME_WEIGHTS_INITIALWEIGHTS_H
 
 #include "runtime/files/Array.h"
 #include "runtime/session/StateMemory.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a file of the framework's names holds, and what its loader will miss there.
-#ifndef ACCUM_RUNTIME_SESSION_FRAMEWORKNAMES_H
-#define ACCUM_RUNTIME_SESSION_FRAMEWORKNAMES_H
+#ifndef ACCUM_RUNTIME_WEIGHTS_FRAMEWORKNAMES_H
+#define ACCUM_RUNTIME_WEIGHTS_FRAMEWORKNAMES_H
 
 #include "runtime/artifact/Manifest.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading, random initialisation and saving.
-#include "runtime/session/Parameters.h"
+#include "runtime/weights/Parameters.h"
 #include "runtime/data/Philox.h"
 #include "runtime/files/Array.h"
 #include "runtime/files/Convert.h"
-#include "runtime/session/FrameworkNames.h"
 #include "runtime/system/ThreadPool.h"
+#include "runtime/weights/FrameworkNames.h"
 #include <algorithm>
 #include <map>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model file again, with other values in its tensors: nodes, names, types and all else byte for byte, but
 // for tensors that the exporter merged and that are apart by now.
-#ifndef ACCUM_RUNTIME_FILES_ONNXWRITER_H
-#define ACCUM_RUNTIME_FILES_ONNXWRITER_H
+#ifndef ACCUM_RUNTIME_WEIGHTS_ONNXWRITER_H
+#define ACCUM_RUNTIME_WEIGHTS_ONNXWRITER_H
 
 #include "runtime/artifact/Manifest.h"
 #include "runtime/files/TensorStream.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tensor of a file of weights is which parameter, and in which layout.
-#ifndef ACCUM_RUNTIME_SESSION_WEIGHTMATCH_H
-#define ACCUM_RUNTIME_SESSION_WEIGHTMATCH_H
+#ifndef ACCUM_RUNTIME_WEIGHTS_WEIGHTMATCH_H
+#define ACCUM_RUNTIME_WEIGHTS_WEIGHTMATCH_H
 
 #include "runtime/artifact/Manifest.h"
 #include "runtime/files/Array.h"
