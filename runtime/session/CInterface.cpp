@@ -2,7 +2,7 @@
 // accum_runtime.h in front of Session: checks arguments, turns errors into codes and text.
 #include "runtime/session/CInterface.h"
 #include "runtime/artifact/Describe.h"
-#include "runtime/session/CheckpointText.h"
+#include "runtime/checkpoints/CheckpointText.h"
 #include "runtime/system/Fork.h"
 #include <algorithm>
 #include <bit>

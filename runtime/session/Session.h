@@ -4,9 +4,9 @@
 #define ACCUM_RUNTIME_SESSION_SESSION_H
 
 #include "runtime/accum_runtime.h"
+#include "runtime/checkpoints/CheckpointWriter.h"
 #include "runtime/data/Feed.h"
 #include "runtime/session/CallLog.h"
-#include "runtime/session/CheckpointWriter.h"
 #include "runtime/session/Hyper.h"
 #include "runtime/session/Pace.h"
 #include "runtime/session/Schedule.h"

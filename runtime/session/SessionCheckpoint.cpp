@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session's state into a checkpoint, and back.
-#include "runtime/session/Checkpoint.h"
+#include "runtime/checkpoints/Checkpoint.h"
 #include "runtime/session/Session.h"
 #include "runtime/system/Memory.h"
 #include "runtime/weights/Parameters.h"

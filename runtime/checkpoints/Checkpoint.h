@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoint folders: all that a run needs to resume, each complete or absent.
-#ifndef ACCUM_RUNTIME_SESSION_CHECKPOINT_H
-#define ACCUM_RUNTIME_SESSION_CHECKPOINT_H
+#ifndef ACCUM_RUNTIME_CHECKPOINTS_CHECKPOINT_H
+#define ACCUM_RUNTIME_CHECKPOINTS_CHECKPOINT_H
 
 #include "runtime/data/Epochs.h"
 #include "runtime/files/SafetensorsWriter.h"

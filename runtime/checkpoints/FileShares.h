@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who writes which bytes of a checkpoint's file.
-#ifndef ACCUM_RUNTIME_SESSION_FILESHARES_H
-#define ACCUM_RUNTIME_SESSION_FILESHARES_H
+#ifndef ACCUM_RUNTIME_CHECKPOINTS_FILESHARES_H
+#define ACCUM_RUNTIME_CHECKPOINTS_FILESHARES_H
 
 #include "runtime/session/StateMemory.h"
 

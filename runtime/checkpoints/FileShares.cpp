@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of the state, in the order of the file.
-#include "runtime/session/FileShares.h"
+#include "runtime/checkpoints/FileShares.h"
 #include <algorithm>
 
 namespace accum::runtime {

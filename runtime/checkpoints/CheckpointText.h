@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is in a checkpoint, for people.
-#ifndef ACCUM_RUNTIME_SESSION_CHECKPOINTTEXT_H
-#define ACCUM_RUNTIME_SESSION_CHECKPOINTTEXT_H
+#ifndef ACCUM_RUNTIME_CHECKPOINTS_CHECKPOINTTEXT_H
+#define ACCUM_RUNTIME_CHECKPOINTS_CHECKPOINTTEXT_H
 
 #include "runtime/system/Status.h"
 #include <string>

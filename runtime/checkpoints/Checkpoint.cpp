@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder becomes visible by its rename; what a killed run left is removed by the next one.
-#include "runtime/session/Checkpoint.h"
+#include "runtime/checkpoints/Checkpoint.h"
 #include "runtime/files/File.h"
 #include "runtime/system/Hash.h"
 #include <algorithm>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes checkpoints: each rank its own ranges of one file, while training waits or from a copy.
-#ifndef ACCUM_RUNTIME_SESSION_CHECKPOINTWRITER_H
-#define ACCUM_RUNTIME_SESSION_CHECKPOINTWRITER_H
+#ifndef ACCUM_RUNTIME_CHECKPOINTS_CHECKPOINTWRITER_H
+#define ACCUM_RUNTIME_CHECKPOINTS_CHECKPOINTWRITER_H
 
+#include "runtime/checkpoints/Checkpoint.h"
+#include "runtime/checkpoints/FileShares.h"
 #include "runtime/files/RangeWriter.h"
 #include "runtime/ranks/Collectives.h"
-#include "runtime/session/Checkpoint.h"
-#include "runtime/session/FileShares.h"
 #include <atomic>
 #include <functional>
 #include <thread>
