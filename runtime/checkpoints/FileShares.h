@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUNTIME_CHECKPOINTS_FILESHARES_H
 #define ACCUM_RUNTIME_CHECKPOINTS_FILESHARES_H
 
-#include "runtime/session/StateMemory.h"
+#include "runtime/device/StateMemory.h"
 
 namespace accum::runtime {
 

@@ -12,8 +12,8 @@
 #include "runtime/cuda/Norm.h"
 #include "runtime/cuda/RankSum.h"
 #include "runtime/cuda/Transfer.h"
+#include "runtime/device/Device.h"
 #include "runtime/ranks/StartedSums.h"
-#include "runtime/session/Device.h"
 
 namespace accum::runtime {
 

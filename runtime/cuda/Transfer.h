@@ -4,7 +4,7 @@
 #define ACCUM_RUNTIME_CUDA_TRANSFER_H
 
 #include "runtime/cuda/ComputeStream.h"
-#include "runtime/session/Device.h"
+#include "runtime/device/Device.h"
 
 namespace accum::runtime::cuda {
 

@@ -5,7 +5,7 @@
 
 #include "runtime/data/Dataset.h"
 #include "runtime/data/Window.h"
-#include "runtime/session/Device.h"
+#include "runtime/device/Device.h"
 #include <optional>
 
 namespace accum::runtime {

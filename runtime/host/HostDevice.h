@@ -3,10 +3,10 @@
 #ifndef ACCUM_RUNTIME_HOST_HOSTDEVICE_H
 #define ACCUM_RUNTIME_HOST_HOSTDEVICE_H
 
+#include "runtime/device/Device.h"
 #include "runtime/host/OffloadFile.h"
 #include "runtime/host/Poison.h"
 #include "runtime/session/Arena.h"
-#include "runtime/session/Device.h"
 
 namespace accum::runtime {
 

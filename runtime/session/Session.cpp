@@ -3,6 +3,7 @@
 #include "runtime/session/Session.h"
 #include "runtime/files/Convert.h"
 #include "runtime/session/NotFinite.h"
+#include "runtime/session/Targets.h"
 #include "runtime/system/Clock.h"
 #include "runtime/system/Memory.h"
 #include "runtime/system/ThreadPool.h"

@@ -6,12 +6,12 @@
 #include "runtime/accum_runtime.h"
 #include "runtime/checkpoints/CheckpointWriter.h"
 #include "runtime/data/Feed.h"
+#include "runtime/device/StateMemory.h"
 #include "runtime/session/CallLog.h"
 #include "runtime/session/Hyper.h"
 #include "runtime/session/Pace.h"
 #include "runtime/session/Schedule.h"
 #include "runtime/session/SpikeDetector.h"
-#include "runtime/session/StateMemory.h"
 #include "runtime/session/StepRanges.h"
 #include "runtime/weights/InitialWeights.h"
 #include <set>

@@ -3,8 +3,8 @@
 #ifndef ACCUM_RUNTIME_WEIGHTS_INITIALWEIGHTS_H
 #define ACCUM_RUNTIME_WEIGHTS_INITIALWEIGHTS_H
 
+#include "runtime/device/StateMemory.h"
 #include "runtime/files/Array.h"
-#include "runtime/session/StateMemory.h"
 
 namespace accum::runtime {
 

@@ -3,8 +3,8 @@
 #ifndef ACCUM_RUNTIME_WEIGHTS_PARAMETERS_H
 #define ACCUM_RUNTIME_WEIGHTS_PARAMETERS_H
 
+#include "runtime/device/StateMemory.h"
 #include "runtime/files/SafetensorsWriter.h"
-#include "runtime/session/StateMemory.h"
 
 namespace accum::runtime {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers of .safetensors, .npy and .npz: what they give, and that nothing malformed gets through.
 #include "runtime/files/Array.h"
+#include "runtime/device/Device.h"
 #include "runtime/files/Convert.h"
 #include "runtime/files/SafetensorsWriter.h"
-#include "runtime/session/Device.h"
 #include "test/runtime/ToyArtifact.h"
 #include <cmath>
 #include <cstring>

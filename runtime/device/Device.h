@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a program runs: the memory that it works in, its kernels and library calls, and the way between that
 // memory and the process's own. A session knows devices only through this interface.
-#ifndef ACCUM_RUNTIME_SESSION_DEVICE_H
-#define ACCUM_RUNTIME_SESSION_DEVICE_H
+#ifndef ACCUM_RUNTIME_DEVICE_DEVICE_H
+#define ACCUM_RUNTIME_DEVICE_DEVICE_H
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/ranks/Collectives.h"
@@ -116,9 +116,6 @@ public:
   /// Waits until everything has happened.
   virtual Status synchronize() { return {}; }
 };
-
-/// The device for an artifact's target; `target` may ask for "sim" instead, empty does not.
-Expected<std::unique_ptr<Device>> openDevice(const Artifact &artifact, const std::string &target);
 
 } // namespace accum::runtime
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole offsets to those of a rank, and parts from the ranks that have them.
-#include "runtime/session/StateMemory.h"
+#include "runtime/device/StateMemory.h"
 #include <algorithm>
 #include <cstring>
 #include <utility>

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Targets by name.
-#include "runtime/session/Device.h"
+#include "runtime/session/Targets.h"
 #include "runtime/cuda/CudaDevice.h"
 #include "runtime/host/HostDevice.h"
 #include "runtime/ranks/Launch.h"
 #include "runtime/sim/SimDevice.h"
 
 namespace accum::runtime {
-
-Status Device::attention(const accum_attention &) {
-  return Error{kExitInternal, "the program asks " + name() + " for attention as one command", "program"};
-}
 
 Expected<std::unique_ptr<Device>> openDevice(const Artifact &artifact, const std::string &target) {
   if (target == "sim")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state by its offsets in a whole one, wherever its parts are: what loads, saves and shows tensors goes
 // through here.
-#ifndef ACCUM_RUNTIME_SESSION_STATEMEMORY_H
-#define ACCUM_RUNTIME_SESSION_STATEMEMORY_H
+#ifndef ACCUM_RUNTIME_DEVICE_STATEMEMORY_H
+#define ACCUM_RUNTIME_DEVICE_STATEMEMORY_H
 
-#include "runtime/session/Device.h"
+#include "runtime/device/Device.h"
 #include <optional>
 #include <vector>
 
