@@ -2,8 +2,8 @@
 // One rank blocks in the driver; with several the wait is a poll, since a peer that died never finishes its
 // part of a collective.
 #include "runtime/cuda/ComputeStream.h"
-#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/Clock.h"
+#include "runtime/system/ProgressCounter.h"
 #include <unistd.h>
 
 namespace accum::runtime::cuda {

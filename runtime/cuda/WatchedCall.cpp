@@ -2,8 +2,8 @@
 // The thread is left to itself when nobody waits for it any more: its call cannot be ended from outside, and
 // the process ends soon.
 #include "runtime/cuda/WatchedCall.h"
-#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/Clock.h"
+#include "runtime/system/ProgressCounter.h"
 #include "runtime/system/QuietThread.h"
 #include <atomic>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 // What an array of the data must look like: its shape, and every value in it.
 #include "runtime/data/Dataset.h"
 #include "runtime/files/Convert.h"
-#include "runtime/ranks/ProgressCounter.h"
+#include "runtime/system/ProgressCounter.h"
 #include <cmath>
 #include <cstring>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions go through memcpy: arrays in files need not be aligned.
 #include "runtime/files/Convert.h"
-#include "runtime/host/ShortFloats.h"
+#include "runtime/files/ShortFloats.h"
 #include <cstring>
 
 namespace accum::runtime {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // POSIX calls behind File.h.
 #include "runtime/files/File.h"
-#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/Hash.h"
+#include "runtime/system/ProgressCounter.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>

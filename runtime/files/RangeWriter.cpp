@@ -2,7 +2,7 @@
 // POSIX calls behind RangeWriter.h.
 #include "runtime/files/RangeWriter.h"
 #include "runtime/files/File.h"
-#include "runtime/ranks/ProgressCounter.h"
+#include "runtime/system/ProgressCounter.h"
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic: the instructions that round to bf16 take subnormal numbers for 0.
 #include "runtime/host/Bf16Rows.h"
-#include "runtime/host/ShortFloats.h"
+#include "runtime/files/ShortFloats.h"
 
 namespace accum::runtime {
 namespace {

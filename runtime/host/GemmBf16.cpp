@@ -3,8 +3,8 @@
 // to a panel, piece by piece along k, while the whole tile is summed. The instructions take subnormal
 // operands and sums for 0.
 #include "runtime/host/GemmBf16.h"
+#include "runtime/files/ShortFloats.h"
 #include "runtime/host/Bf16Rows.h"
-#include "runtime/host/ShortFloats.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 // Operands become panels of f32, piece by piece along k, that sgemm multiplies: products of bf16 and of tf32
 // are exact in f32, so what differs from a tensor core is the order of the sums.
 #include "runtime/host/GemmPacked.h"
-#include "runtime/host/ShortFloats.h"
+#include "runtime/files/ShortFloats.h"
 #include <algorithm>
 #include <vector>
 

@@ -4,9 +4,9 @@
 #define ACCUM_RUNTIME_HOST_HOSTDEVICE_H
 
 #include "runtime/device/Device.h"
+#include "runtime/host/Arena.h"
 #include "runtime/host/OffloadFile.h"
 #include "runtime/host/Poison.h"
-#include "runtime/session/Arena.h"
 
 namespace accum::runtime {
 

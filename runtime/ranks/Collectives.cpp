@@ -3,9 +3,9 @@
 #include "runtime/ranks/Collectives.h"
 #include "runtime/accum_program.h"
 #include "runtime/artifact/DType.h"
-#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/ranks/TcpCollectives.h"
 #include "runtime/system/Fork.h"
+#include "runtime/system/ProgressCounter.h"
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

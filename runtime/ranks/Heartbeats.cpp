@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ranks/Heartbeats.h"
-#include "runtime/ranks/ProgressCounter.h"
+#include "runtime/system/ProgressCounter.h"
 #include "runtime/system/QuietThread.h"
 #include <algorithm>
 #include <cerrno>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ranks/RankSockets.h"
-#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/Clock.h"
+#include "runtime/system/ProgressCounter.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

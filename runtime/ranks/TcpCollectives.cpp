@@ -5,11 +5,11 @@
 #include "runtime/accum_program.h"
 #include "runtime/ranks/Collectives.h"
 #include "runtime/ranks/Heartbeats.h"
-#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/ranks/RankCall.h"
 #include "runtime/ranks/RankSockets.h"
 #include "runtime/ranks/Shares.h"
 #include "runtime/system/Clock.h"
+#include "runtime/system/ProgressCounter.h"
 #include <algorithm>
 #include <atomic>
 #include <cerrno>

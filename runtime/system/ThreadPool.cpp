@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces in order of their numbers, each to the next thread that asks.
 #include "runtime/system/ThreadPool.h"
-#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/Processors.h"
+#include "runtime/system/ProgressCounter.h"
 #include "runtime/system/SignalStack.h"
 #include "runtime/system/Workers.h"
 #include <algorithm>

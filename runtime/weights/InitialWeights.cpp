@@ -3,7 +3,7 @@
 #include "runtime/weights/InitialWeights.h"
 #include "runtime/files/Convert.h"
 #include "runtime/files/WeightFiles.h"
-#include "runtime/ranks/ProgressCounter.h"
+#include "runtime/system/ProgressCounter.h"
 #include "runtime/weights/WeightMatch.h"
 #include "runtime/weights/WeightNames.h"
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arena is written to while its pages are still being asked for.
-#include "runtime/session/Arena.h"
+#include "runtime/host/Arena.h"
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

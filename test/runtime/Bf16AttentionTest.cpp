@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention on bf16 whose products are the processor's own, against plain loops in double on the same
 // operands.
+#include "runtime/files/ShortFloats.h"
 #include "runtime/host/Attention.h"
-#include "runtime/host/ShortFloats.h"
 #include "runtime/system/ThreadPool.h"
 #include "test/runtime/AttentionProblem.h"
 #include <algorithm>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bf16 by every way that this processor has, against plain loops in double.
 // fewer-instructions.test runs it again on less of a processor, where the library emulates them or has none.
+#include "runtime/files/ShortFloats.h"
 #include "runtime/host/Bf16Rows.h"
 #include "runtime/host/Gemm.h"
 #include "runtime/host/GemmBf16.h"
-#include "runtime/host/ShortFloats.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <array>

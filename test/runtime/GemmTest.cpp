@@ -2,7 +2,7 @@
 // GEMM against three plain loops in double, over shapes, strides and batch dimensions; and the same bits on
 // any number of threads.
 #include "runtime/host/Gemm.h"
-#include "runtime/host/ShortFloats.h"
+#include "runtime/files/ShortFloats.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <cmath>

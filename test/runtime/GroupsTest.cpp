@@ -2,7 +2,7 @@
 // Groups: which pattern decides, what is refused, and which names come nearest.
 #include "runtime/session/Groups.h"
 #include "runtime/session/Hyper.h"
-#include "runtime/session/NearestNames.h"
+#include "runtime/system/NearestNames.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

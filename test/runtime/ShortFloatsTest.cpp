@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bf16 and tf32: roundings against a search for the nearest number, products against plain loops in double,
 // attention against the one in f32.
-#include "runtime/host/ShortFloats.h"
+#include "runtime/files/ShortFloats.h"
 #include "runtime/host/Attention.h"
 #include "runtime/host/Gemm.h"
 #include "runtime/system/ThreadPool.h"

@@ -2,10 +2,10 @@
 // Operands walk through rings: a small one for activations, and one for weights that a cache holds or does
 // not.
 #include "tools/accum-calibrate/LibraryCalls.h"
+#include "runtime/files/ShortFloats.h"
 #include "runtime/host/Attention.h"
 #include "runtime/host/Gemm.h"
 #include "runtime/host/GradientNorm.h"
-#include "runtime/host/ShortFloats.h"
 #include "runtime/system/Clock.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of the compiler, and the nearest one of the run.
 #include "tools/accum-run/UnknownOptions.h"
-#include "runtime/session/NearestNames.h"
+#include "runtime/system/NearestNames.h"
 #include "tools/accum-run/OptionText.h"
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention in tiles, simulated with all of the simulator's checks, against plain loops in double: in f32
 // arithmetic, and in bf16 and tf32 on tensor cores.
-#include "runtime/host/ShortFloats.h"
+#include "runtime/files/ShortFloats.h"
 #include "test/passes/Codegen/AttentionKernelRun.h"
 #include <algorithm>
 #include <gmock/gmock.h>

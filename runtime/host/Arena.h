@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one allocation of a run: state, scratch and the input staging behind them, made before step 1.
-#ifndef ACCUM_RUNTIME_SESSION_ARENA_H
-#define ACCUM_RUNTIME_SESSION_ARENA_H
+#ifndef ACCUM_RUNTIME_HOST_ARENA_H
+#define ACCUM_RUNTIME_HOST_ARENA_H
 
 #include "runtime/system/Status.h"
 #include <cstdint>

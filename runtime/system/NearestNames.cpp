@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Levenshtein's distance, in which a * stands for any letters at no cost.
-#include "runtime/session/NearestNames.h"
+#include "runtime/system/NearestNames.h"
 #include <algorithm>
 #include <numeric>
 #include <set>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A counter that moves whenever this process gets something done. Other ranks watch it: a rank that waits for
 // one whose counter stands still knows which one has stalled.
-#ifndef ACCUM_RUNTIME_RANKS_PROGRESSCOUNTER_H
-#define ACCUM_RUNTIME_RANKS_PROGRESSCOUNTER_H
+#ifndef ACCUM_RUNTIME_SYSTEM_PROGRESSCOUNTER_H
+#define ACCUM_RUNTIME_SYSTEM_PROGRESSCOUNTER_H
 
 #include <atomic>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floats with fewer bits than f32, as the processors that compute in them round.
-#ifndef ACCUM_RUNTIME_HOST_SHORTFLOATS_H
-#define ACCUM_RUNTIME_HOST_SHORTFLOATS_H
+#ifndef ACCUM_RUNTIME_FILES_SHORTFLOATS_H
+#define ACCUM_RUNTIME_FILES_SHORTFLOATS_H
 
 #include <bit>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which names a pattern that matches none may have meant.
-#ifndef ACCUM_RUNTIME_SESSION_NEARESTNAMES_H
-#define ACCUM_RUNTIME_SESSION_NEARESTNAMES_H
+#ifndef ACCUM_RUNTIME_SYSTEM_NEARESTNAMES_H
+#define ACCUM_RUNTIME_SYSTEM_NEARESTNAMES_H
 
 #include <string>
 #include <vector>

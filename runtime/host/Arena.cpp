@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mmap, huge-page advice, and pages that are made present while the run starts.
-#include "runtime/session/Arena.h"
+#include "runtime/host/Arena.h"
 #include "runtime/system/Memory.h"
 #include "runtime/system/QuietThread.h"
 #include "runtime/system/ThreadPool.h"
