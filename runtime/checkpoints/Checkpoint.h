@@ -3,9 +3,9 @@
 #ifndef ACCUM_RUNTIME_CHECKPOINTS_CHECKPOINT_H
 #define ACCUM_RUNTIME_CHECKPOINTS_CHECKPOINT_H
 
+#include "runtime/artifact/Groups.h"
 #include "runtime/data/Epochs.h"
 #include "runtime/files/SafetensorsWriter.h"
-#include "runtime/session/Groups.h"
 #include <deque>
 
 namespace accum::runtime {

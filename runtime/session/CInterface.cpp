@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum_runtime.h in front of Session: checks arguments, turns errors into codes and text.
 #include "runtime/session/CInterface.h"
-#include "runtime/artifact/Describe.h"
 #include "runtime/checkpoints/CheckpointText.h"
+#include "runtime/session/Describe.h"
 #include "runtime/system/Fork.h"
 #include <algorithm>
 #include <bit>

@@ -3,8 +3,8 @@
 #ifndef ACCUM_RUNTIME_SESSION_HYPER_H
 #define ACCUM_RUNTIME_SESSION_HYPER_H
 
+#include "runtime/artifact/Groups.h"
 #include "runtime/artifact/Optimizers.h"
-#include "runtime/session/Groups.h"
 
 namespace accum::runtime {
 

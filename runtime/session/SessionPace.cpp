@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session's threads, and whether its steps take as long as planned.
-#include "runtime/artifact/Describe.h"
+#include "runtime/session/Describe.h"
 #include "runtime/session/Session.h"
 #include "runtime/system/Processors.h"
 #include "runtime/system/ThreadPool.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups: which pattern decides, what is refused, and which names come nearest.
-#include "runtime/session/Groups.h"
+#include "runtime/artifact/Groups.h"
 #include "runtime/session/Hyper.h"
 #include "runtime/system/NearestNames.h"
 #include <gmock/gmock.h>

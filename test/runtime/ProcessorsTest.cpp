@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many threads there are by default, and what is said of slow steps.
 #include "runtime/system/Processors.h"
-#include "runtime/artifact/Describe.h"
+#include "runtime/session/Describe.h"
 #include "runtime/session/Pace.h"
 #include <cstdlib>
 #include <filesystem>

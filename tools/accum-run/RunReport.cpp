@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page appears whole: beside its place first, then renamed.
 #include "tools/accum-run/RunReport.h"
-#include "runtime/artifact/Describe.h"
 #include "runtime/files/File.h"
+#include "runtime/session/Describe.h"
 #include "runtime/system/Clock.h"
 #include "tools/accum-run/RunPage.h"
 #include <cmath>

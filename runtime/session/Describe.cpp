@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the manifest and the memory part of plan.json.
-#include "runtime/artifact/Describe.h"
+#include "runtime/session/Describe.h"
 #include "runtime/data/Staging.h"
 #include "runtime/files/Array.h"
 #include "runtime/files/File.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which learning rate and which decay each trained parameter has in a run.
-#ifndef ACCUM_RUNTIME_SESSION_GROUPS_H
-#define ACCUM_RUNTIME_SESSION_GROUPS_H
+#ifndef ACCUM_RUNTIME_ARTIFACT_GROUPS_H
+#define ACCUM_RUNTIME_ARTIFACT_GROUPS_H
 
 #include "runtime/artifact/Manifest.h"
 

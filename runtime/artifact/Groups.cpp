@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns over names, the first that matches wins.
-#include "runtime/session/Groups.h"
+#include "runtime/artifact/Groups.h"
 #include "runtime/system/Hash.h"
 #include "runtime/system/NearestNames.h"
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is in an artifact, as text: signature, plan table, memory table, versions.
-#ifndef ACCUM_RUNTIME_ARTIFACT_DESCRIBE_H
-#define ACCUM_RUNTIME_ARTIFACT_DESCRIBE_H
+#ifndef ACCUM_RUNTIME_SESSION_DESCRIBE_H
+#define ACCUM_RUNTIME_SESSION_DESCRIBE_H
 
 #include "runtime/artifact/Artifact.h"
 
