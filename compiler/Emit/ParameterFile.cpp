@@ -9,7 +9,7 @@
 #include "compiler/Import/parameters/SeparateMerged.h"
 #include "dialects/Train/ParameterName.h"
 #include "passes/Schedule/StateLayout.h"
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -5,7 +5,7 @@
 #ifndef ACCUM_RUNTIME_ARTIFACT_MANIFEST_H
 #define ACCUM_RUNTIME_ARTIFACT_MANIFEST_H
 
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 #include "runtime/system/Status.h"
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic only.
 #include "runtime/cuda/AlignedParts.h"
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 
 namespace accum::runtime::cuda {
 namespace {

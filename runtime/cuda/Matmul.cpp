@@ -2,9 +2,9 @@
 // Descriptions are made by the first call of a shape; later calls only pass pointers, so that they can be
 // captured.
 #include "runtime/cuda/Matmul.h"
-#include "runtime/artifact/DType.h"
 #include "runtime/cuda/AlignedParts.h"
 #include "runtime/cuda/Library.h"
+#include "runtime/files/DType.h"
 
 namespace accum::runtime::cuda {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From strides to cuBLASLt's layouts: arithmetic only.
 #include "runtime/cuda/MatmulShape.h"
-#include "runtime/artifact/DType.h"
 #include "runtime/cuda/CublasLtApi.h"
+#include "runtime/files/DType.h"
 #include <algorithm>
 #include <vector>
 

@@ -4,8 +4,8 @@
 #ifndef ACCUM_RUNTIME_CUDA_NORM_H
 #define ACCUM_RUNTIME_CUDA_NORM_H
 
-#include "runtime/artifact/DType.h"
 #include "runtime/cuda/KernelModule.h"
+#include "runtime/files/DType.h"
 
 namespace accum::runtime::cuda {
 

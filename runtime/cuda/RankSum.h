@@ -4,9 +4,9 @@
 #ifndef ACCUM_RUNTIME_CUDA_RANKSUM_H
 #define ACCUM_RUNTIME_CUDA_RANKSUM_H
 
-#include "runtime/artifact/DType.h"
 #include "runtime/cuda/ComputeStream.h"
 #include "runtime/cuda/NcclApi.h"
+#include "runtime/files/DType.h"
 #include "runtime/ranks/Collectives.h"
 #include <map>
 #include <set>

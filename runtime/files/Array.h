@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUNTIME_FILES_ARRAY_H
 #define ACCUM_RUNTIME_FILES_ARRAY_H
 
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 #include "runtime/files/File.h"
 #include <algorithm>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #ifndef ACCUM_RUNTIME_FILES_CONVERT_H
 #define ACCUM_RUNTIME_FILES_CONVERT_H
 
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 #include <cstdint>
 
 namespace accum::runtime {

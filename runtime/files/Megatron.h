@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUNTIME_FILES_MEGATRON_H
 #define ACCUM_RUNTIME_FILES_MEGATRON_H
 
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 #include "runtime/files/File.h"
 
 namespace accum::runtime {

@@ -4,7 +4,7 @@
 #ifndef ACCUM_RUNTIME_FILES_TENSORSTREAM_H
 #define ACCUM_RUNTIME_FILES_TENSORSTREAM_H
 
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 #include "runtime/system/Status.h"
 #include <cstdint>
 #include <functional>

@@ -2,7 +2,7 @@
 // Attention on bf16: the heads that share keys and values are widened, attended to in f32, and the results
 // rounded once.
 #include "runtime/host/AttentionNarrow.h"
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 #include "runtime/host/Bf16Rows.h"
 #include <vector>
 

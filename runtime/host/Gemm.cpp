@@ -2,7 +2,7 @@
 // Cuts a GEMM into tiles by its shape alone and runs each tile with one thread. oneDNN's own threading splits
 // k for small outputs (up to 64 x 64 on 8 threads, measured with 2.6), and then bits follow the thread count.
 #include "runtime/host/Gemm.h"
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 #include "runtime/host/CallTiles.h"
 #include "runtime/host/GemmBf16.h"
 #include "runtime/host/GemmPacked.h"

@@ -2,7 +2,7 @@
 // Loads the communicator plugin; without it there is one rank.
 #include "runtime/ranks/Collectives.h"
 #include "runtime/accum_program.h"
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 #include "runtime/ranks/TcpCollectives.h"
 #include "runtime/system/Fork.h"
 #include "runtime/system/ProgressCounter.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types by number (accum_program.h), manifest name, safetensors name and NumPy descriptor.
-#ifndef ACCUM_RUNTIME_ARTIFACT_DTYPE_H
-#define ACCUM_RUNTIME_ARTIFACT_DTYPE_H
+#ifndef ACCUM_RUNTIME_FILES_DTYPE_H
+#define ACCUM_RUNTIME_FILES_DTYPE_H
 
 #include "runtime/accum_program.h"
 #include <cstddef>

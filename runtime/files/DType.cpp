@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One table for everything that is known about element types.
-#include "runtime/artifact/DType.h"
+#include "runtime/files/DType.h"
 
 namespace accum::runtime {
 namespace {
