@@ -125,8 +125,33 @@ def check_tour():
                 yield ROOT / "README.md", number, f"examples/ has no {word}"
 
 
+def rooms():
+    """Folder of the runtime -> those that its library is linked with, in the order in which they are made."""
+    found = {}
+    folders = {}
+    for name, folder, words in re.findall(r"^accum_room\((\w+) (\w+)([^)]*)\)", (ROOT / "runtime/CMakeLists.txt").read_text(), re.M):
+        direct = [folders[word] for word in words.split() if word in folders]
+        found[folder] = {folder, *direct}.union(*(found[each] for each in direct))
+        folders[name] = folder
+    return found
+
+
+def check_rooms():
+    """A folder of the runtime includes those that its library is linked with: no arrow runs up."""
+    linked = rooms()
+    for path in sorted((ROOT / "runtime").glob("*/*")):
+        if path.suffix not in (".h", ".cpp"):
+            continue
+        own = linked.get(path.parent.name, set())
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            other = re.match(r'#include "(?:runtime/(\w+)/|(compiler|dialects|passes|tools)/)', line)
+            if other and (other[1] or other[2]) not in own:
+                yield path, number, f"{path.parent.name} is not linked with {other[1] or other[2]} (runtime/CMakeLists.txt)"
+
+
 def main():
-    findings = [finding for check in (check_run_lines, check_slugs, check_sources, check_links, check_tour) for finding in check()]
+    checks = (check_run_lines, check_slugs, check_sources, check_rooms, check_links, check_tour)
+    findings = [finding for check in checks for finding in check()]
     for path, number, text in findings:
         print(f"{path.relative_to(ROOT)}:{number}: {text}")
     return len(findings)
