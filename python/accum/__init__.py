@@ -17,8 +17,9 @@ from ._compile import Artifact, Verdict, check, compile, plan
 from ._errors import (CrossBatchError, DataError, DoesNotFitError, Error, RunError, UnsupportedError, UsageError)
 from ._export import Export, export
 from ._plan import Candidate, MemoryLine, Plan
-from ._runner import Check, Evaluation, Metrics, Runner, Verification
+from ._runner import Evaluation, Metrics, Runner
 from ._trainer import Trainer
+from ._verification import Check, Verification
 
 __version__ = _compiler_version()
 __all__ = ["Artifact", "Candidate", "Check", "CrossBatchError", "DataError", "DoesNotFitError", "Error", "Evaluation",

@@ -15,6 +15,7 @@ from ._compile import Artifact
 from ._forms import unwrapped
 from ._plan import Plan
 from ._resident import resident_bytes
+from ._verification import Check, Verification
 from ._words import in_python
 
 
@@ -53,32 +54,6 @@ class Evaluation:
     targets: int
     seconds: float
     is_best: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Check:
-    """A comparison of `verify`. measured, allowed: relative differences."""
-
-    name: str
-    ok: bool
-    measured: float
-    allowed: float
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class Verification:
-    """What `verify` found: true where nothing is wrong. text: the report as accum-run --verify prints it; error: what is
-    wrong, or ""."""
-
-    checks: tuple[Check, ...]
-    text: str
-    error: str
-
-    def __bool__(self) -> bool:
-        return not self.error and all(check.ok for check in self.checks)
-
-    def __repr__(self) -> str:
-        return self.text + self.error
 
 
 _SKIPPED = {0: "", 1: "not-finite", 2: "spike"}

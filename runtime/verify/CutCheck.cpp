@@ -3,6 +3,7 @@
 #include "runtime/verify/CutCheck.h"
 #include "runtime/files/Convert.h"
 #include "runtime/system/Clock.h"
+#include "runtime/verify/Difference.h"
 #include "runtime/verify/Direction.h"
 #include <algorithm>
 #include <cmath>
@@ -14,100 +15,11 @@ namespace {
 constexpr size_t kShown = 8;
 constexpr int64_t kMostPieces = 16; ///< micro-steps of a finer cut, about
 constexpr int kShakes = 3;
-/// How much more than by a change of the parameters in their last digits another order of sums may move a
-/// step.
-constexpr double kMoreThanShaken = 8;
-
-/// Loss and gradients of one step, in double.
-struct Outcome {
-  double loss = 0;
-  std::vector<std::vector<double>> gradients; ///< in the order of the trained parameters
-};
-
-/// The largest difference of each tensor from a reference, relative as described above.
-struct Difference {
-  double loss = 0;
-  std::vector<double> tensors;
-  void take(const Difference &other);
-  bool isWithin(double tolerance, const Difference &noise) const;
-  double largest() const { return *std::ranges::max_element(tensors); }
-  /// Of a tensor, where this is what rounding does; empty: nothing is known of that.
-  double allowed(double tolerance, size_t tensor) const;
-};
-
-double allowedOf(double tolerance, double noise) { return std::max(tolerance, kMoreThanShaken * noise); }
-
-double Difference::allowed(double tolerance, size_t tensor) const {
-  return allowedOf(tolerance, tensor < tensors.size() ? tensors[tensor] : 0);
-}
-
-void Difference::take(const Difference &other) {
-  loss = std::max(loss, other.loss);
-  tensors.resize(other.tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i)
-    tensors[i] = std::max(tensors[i], other.tensors[i]);
-}
-
-bool Difference::isWithin(double tolerance, const Difference &noise) const {
-  bool within = loss <= allowedOf(tolerance, noise.loss);
-  for (size_t i = 0; i < tensors.size(); ++i)
-    within &= tensors[i] <= noise.allowed(tolerance, i);
-  return within;
-}
-
-double largest(const std::vector<double> &values) {
-  double most = 0;
-  for (double value : values)
-    most = std::isnan(value) ? INFINITY : std::max(most, std::fabs(value));
-  return most;
-}
-
-double length(const std::vector<double> &values) {
-  double squares = 0;
-  for (double value : values)
-    squares += value * value;
-  return std::isnan(squares) ? INFINITY : std::sqrt(squares);
-}
-
-/// How gradients are compared.
-struct Measure {
-  /// Of a difference, relative to that of the tensor.
-  double (*sizeOf)(const std::vector<double> &);
-  /// What is zero in exact arithmetic (a bias in front of a softmax) is noise: tensors count as no smaller
-  /// than this part of the largest one.
-  double floor;
-  /// Rounding in another order stays far below; a lost, doubled or leaked sample, or a mean of means, far
-  /// above.
-  double tolerance;
-  double lastDigits; ///< of the parameters: a relative change of some of them
-};
-constexpr Measure kSingle{largest, 1e-3, 1e-4, 0x1p-20}, kDouble{largest, 1e-3, 1e-9, 0x1p-49};
-/// Products of other numbers of rows may sum in another order, and what lies beside the middle of two numbers
-/// of bf16 is then rounded to the other one, as is what follows from it.
-constexpr Measure kBf16{length, 0.1, 5e-2, 0x1p-9};
-
-Difference compare(const Outcome &got, const Outcome &reference, const Measure &measure) {
-  Difference difference;
-  difference.loss = std::fabs(got.loss - reference.loss) / std::max(std::fabs(reference.loss), 1e-30);
-  double most = 0;
-  for (const auto &gradient : reference.gradients)
-    most = std::max(most, measure.sizeOf(gradient));
-  for (size_t index = 0; index < reference.gradients.size(); ++index) {
-    const std::vector<double> &expected = reference.gradients[index];
-    double scale = std::max({measure.sizeOf(expected), measure.floor * most, 1e-30});
-    std::vector<double> apart = got.gradients[index];
-    for (size_t at = 0; at < expected.size(); ++at)
-      apart[at] -= expected[at];
-    difference.tensors.push_back(measure.sizeOf(apart) / scale);
-  }
-  return difference;
-}
-
 class CutCheck {
 public:
   explicit CutCheck(Trial &trial) : trial(trial), m(trial.manifest.m) {
-    same = trial.manifest.gradients.dtype == ACCUM_F64 ? kDouble : kSingle;
-    other = trial.manifest.precision == "bf16" ? kBf16 : same;
+    same = trial.manifest.gradients.dtype == ACCUM_F64 ? Measure::ofDouble() : Measure::ofSingle();
+    other = trial.manifest.precision == "bf16" ? Measure::ofBf16() : same;
   }
   int run();
 
@@ -136,8 +48,8 @@ private:
 
   Trial &trial;
   const int64_t m;
-  int64_t plannedSteps = 0;                ///< micro-steps, by the plan
-  Measure same = kSingle, other = kSingle; ///< of cuts with micro-steps of the same size, and of other ones
+  int64_t plannedSteps = 0; ///< micro-steps, by the plan
+  Measure same, other;      ///< of cuts with micro-steps of the same size, and of other ones
   int64_t samples = 0;
   std::map<std::string, double> worstOf; ///< by parameter, over all comparisons
   double started = now(), microStep = 0; ///< seconds; of the slowest micro-step so far
@@ -391,7 +303,7 @@ int CutCheck::conclude() {
 void CutCheck::print(const std::vector<std::pair<double, std::string>> &worst) const {
   if (!worst.empty())
     trial.say("         largest differences, of each tensor's {} (tolerance {:.0e}):",
-              other.sizeOf == length ? "norm" : "largest gradient", other.tolerance);
+              other.isNorm ? "norm" : "largest gradient", other.tolerance);
   for (size_t index = 0; index < std::min(kShown, worst.size()); ++index)
     trial.say("         {:.1e}  {}", -worst[index].first, worst[index].second);
   for (const std::string &what : leftOut)

@@ -111,44 +111,6 @@ TEST(Interface, AnOrderTakesNoMemory) {
   EXPECT_EQ(result.samples, 5);
 }
 
-/// Also of a session that would fail a step that is not finite, and of samples of the caller's.
-TEST(Interface, AVerificationLeavesNoTrace) {
-  std::vector<double> seen[2];
-  for (bool verifies : {false, true}) {
-    Opened opened({.batch = 5, .m = 2, .optimizer = "adamw"}, 10, 1);
-    accum_step_result result;
-    for (uint64_t step = 0; step < 4; ++step) {
-      ASSERT_EQ(accum_step(opened.session, step, &result), 0) << accum_last_error();
-      seen[verifies].push_back(result.loss);
-      if (!verifies || step != 1)
-        continue;
-      std::vector<double> errors;
-      accum_verify_options options = {};
-      options.size = sizeof options;
-      options.seconds = 600;
-      options.check = [](void *user, const accum_check *check) {
-        EXPECT_TRUE(check->ok) << check->name;
-        static_cast<std::vector<double> *>(user)->push_back(check->measured);
-      };
-      options.user = &errors;
-      EXPECT_EQ(accum_verify(opened.session, &options), 0) << accum_last_error();
-      EXPECT_EQ(errors.size(), 12U); // of five cuts the loss and the gradients, and both directions
-      opened.withSamples(0, 10, [&](const accum_array *arrays, size_t count) {
-        options.arrays = arrays;
-        options.array_count = count;
-        EXPECT_EQ(accum_verify(opened.session, &options), 0) << accum_last_error();
-      });
-      accum_info info;
-      accum_get_info(opened.session, &info);
-      EXPECT_EQ(info.batch, 5);
-      EXPECT_EQ(info.lr, 0.125);
-    }
-    for (const char *kind : {"parameter", "m", "v"})
-      seen[verifies].push_back(opened.read(kind, "w"));
-  }
-  EXPECT_EQ(seen[0], seen[1]);
-}
-
 TEST(Interface, NumbersThatAreNoneAreRefusedAndNothingChanges) {
   Opened opened({.batch = 5, .m = 2}, 5, 1);
   accum_info info;
