@@ -41,7 +41,7 @@ const char *categoryOf(CallFacts::Kind kind) {
   return "norm";
 }
 
-std::string nameOf(const CallFacts &facts, const std::vector<std::string> &kernelNames) {
+std::string callName(const CallFacts &facts, const std::vector<std::string> &kernelNames) {
   const int64_t *size = facts.sizes;
   if (facts.kind == CallFacts::Kernel)
     return facts.kernel < kernelNames.size() ? kernelNames[facts.kernel]
@@ -119,7 +119,7 @@ std::string CallLog::toJson(const std::vector<std::string> &kernelNames, int ran
   for (const Call &call : calls) {
     Json arguments = argumentsOf(call.facts);
     arguments["step"] = call.step + 1;
-    text += separator + event(nameOf(call.facts, kernelNames), categoryOf(call.facts.kind), call.begin,
+    text += separator + event(callName(call.facts, kernelNames), categoryOf(call.facts.kind), call.begin,
                               call.seconds, 0, std::move(arguments));
     separator = ",\n";
   }

@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUNTIME_SESSION_TARGETS_H
 #define ACCUM_RUNTIME_SESSION_TARGETS_H
 
-#include "runtime/session/Device.h"
+#include "runtime/device/Device.h"
 
 namespace accum::runtime {
 
