@@ -11,6 +11,8 @@ namespace accum::driver {
 
 /// Of the predicted time; what is nearer is a tie for the planner too.
 static constexpr double kClearlyFaster = 0.99;
+/// Of the state, for a parameter that is no layer.
+static constexpr int64_t kScalarBytes = 256;
 
 /// A message with its slug; empty: nothing is in the way.
 static std::string refusal(const Options &options) {
@@ -116,10 +118,13 @@ std::optional<planner::Error> misfitOfSplit(const planner::Problem &problem, int
   auto isWhole = [&](int phase) {
     return phase + 1 == main && problem.phases[phase].kind == planner::PhaseKind::Once;
   };
-  std::set<int64_t> readers;
+  std::set<int64_t> readers, layers; // what reads a temperature or a bias is none
   for (const planner::Parameter &parameter : problem.parameters)
-    if (parameter.after >= 0)
+    if (parameter.after >= 0) {
       readers.insert(parameter.readers.begin(), parameter.readers.end());
+      if (parameter.bytes > kScalarBytes)
+        layers.insert(parameter.readers.begin(), parameter.readers.end());
+    }
   double before = 0, after = 0;
   for (const planner::Command &command : problem.commands) {
     if (!readers.contains(command.id))
@@ -127,7 +132,7 @@ std::optional<planner::Error> misfitOfSplit(const planner::Problem &problem, int
     const planner::Amount &flops = command.variants.front().flops;
     double whole = double(flops.fixed) + double(flops.perSample) * double(batch);
     if (isWhole(command.phase))
-      after += whole;
+      after += layers.contains(command.id) ? whole : 0;
     else if (problem.phases[command.phase].kind == planner::PhaseKind::Main)
       before += whole;
   }

@@ -21,6 +21,13 @@ inline constexpr llvm::StringLiteral numbersSamplesAttr = "nn.numbers_samples";
 /// derivative.
 inline constexpr llvm::StringLiteral cutAttr = "nn.cut";
 
+/// On an op, a unit attribute: what an equal op has computed is computed again, since nobody kept it.
+inline constexpr llvm::StringLiteral againAttr = "nn.again";
+
+/// On a sum, a unit attribute: it adds to what was summed before, by itself, so that its terms are not all
+/// kept until the last.
+inline constexpr llvm::StringLiteral runningSumAttr = "nn.running_sum";
+
 inline bool isCut(mlir::Operation *op) { return mlir::isa<TotalOp>(op) && op->hasAttr(cutAttr); }
 
 } // namespace accum::nn

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reverse mode over a straight-line forward graph.
 #include "dialects/NN/Detached.h"
-#include "dialects/NN/Origin.h"
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/Phases.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Differentiate/Accuracy.h"
+#include "passes/Differentiate/Backward.h"
 #include "passes/Differentiate/Detached.h"
 #include "passes/Differentiate/NanSources.h"
 #include "passes/Differentiate/Passes.h"
 #include "passes/Differentiate/StepBuilder.h"
-#include "passes/Differentiate/Vjp.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -22,29 +21,6 @@ namespace accum {
 
 namespace {
 
-/// The cotangents of one phase.
-class Backward {
-public:
-  Backward(OpBuilder &builder, DenseSet<Value> active) : builder(builder), active(std::move(active)) {}
-
-  /// From the loss, whose cotangent is 1, to all that it depends on.
-  LogicalResult run(Value loss);
-  /// From the values that were seeded.
-  LogicalResult visitAll(Block &block);
-  void seed(Value value, Value cotangent) { contributions[value].push_back(cotangent); }
-  Value sumOf(Value value) { return sumOf(contributions.lookup(value), value.getLoc()); }
-  Value sumOf(SmallVector<Value> terms, Location loc);
-  /// Contributions to the gradient of each trained parameter, in the order in which they are computed.
-  SmallVector<std::pair<StringAttr, Value>> gradients;
-
-private:
-  LogicalResult visit(Operation *op);
-
-  OpBuilder &builder;
-  DenseSet<Value> active;
-  DenseMap<Value, SmallVector<Value>> contributions;
-};
-
 struct Differentiate : impl::DifferentiateBase<Differentiate> {
   using DifferentiateBase::DifferentiateBase;
   void runOnOperation() override;
@@ -54,59 +30,6 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
 };
 
 } // namespace
-
-/// All contributions to a value's cotangent as a balanced tree of sums; null where there are none.
-Value Backward::sumOf(SmallVector<Value> terms, Location loc) {
-  while (terms.size() > 1) {
-    SmallVector<Value> next;
-    for (size_t i = 0; i + 1 < terms.size(); i += 2)
-      next.push_back(nn::ElementwiseOp::create(builder, loc, nn::ElementwiseFn::add,
-                                               ValueRange{terms[i], terms[i + 1]}));
-    if (terms.size() % 2)
-      next.push_back(terms.back());
-    terms = std::move(next);
-  }
-  return terms.empty() ? Value() : terms.front();
-}
-
-LogicalResult Backward::visit(Operation *op) {
-  if (auto load = dyn_cast<train::LoadParamOp>(op)) {
-    for (Value contribution : contributions.lookup(load.getResult()))
-      gradients.emplace_back(load.getParamAttr().getAttr(), contribution);
-    return success();
-  }
-  Operation *last = &builder.getInsertionBlock()->back();
-  SmallVector<Value> cotangents;
-  for (Value result : op->getResults())
-    cotangents.push_back(sumOf(result));
-  if (llvm::none_of(cotangents, [](Value v) { return static_cast<bool>(v); }))
-    return success();
-  Vjp vjp(builder, op, cotangents, [&](Value v) { return active.contains(v); });
-  if (failed(differentiateOp(vjp)))
-    return failure();
-  for (Operation *made = last->getNextNode(); made; made = made->getNextNode())
-    made->setLoc(derivativeLocation(op));
-  for (auto [operand, value] : vjp.given())
-    if (active.contains(op->getOperand(operand)))
-      contributions[op->getOperand(operand)].push_back(value);
-  return success();
-}
-
-LogicalResult Backward::run(Value loss) {
-  auto type = cast<RankedTensorType>(loss.getType());
-  auto one =
-      DenseElementsAttr::get(nn::slabOf(type), Attribute(builder.getFloatAttr(type.getElementType(), 1)));
-  seed(loss, nn::ConstantOp::create(builder, loss.getLoc(), nn::Placement::of(type).dual().place(type), one));
-  return visitAll(*loss.getParentBlock());
-}
-
-LogicalResult Backward::visitAll(Block &block) {
-  auto ops = llvm::map_to_vector(block, [](Operation &op) { return &op; });
-  for (Operation *op : llvm::reverse(ops))
-    if (llvm::any_of(op->getResults(), [&](Value v) { return active.contains(v); }) && failed(visit(op)))
-      return failure();
-  return success();
-}
 
 /// What stands for the graph's active values in a phase.
 static DenseSet<Value> activeIn(const ForwardGraph &graph, const IRMapping &phase) {
@@ -125,8 +48,10 @@ static LogicalResult differentiateMeeting(const ForwardGraph &graph, StepBuilder
                                           SmallVector<std::pair<StringAttr, Value>> &gradients) {
   nn::PlacedBuilder builder(step.step.getContext());
   builder.setInsertionPointToEnd(&step.meet.getBlock());
-  Backward backward(builder, activeIn(graph, step.whole));
-  if (failed(backward.run(step.whole.lookup(graph.loss))))
+  DenseSet<Value> active = activeIn(graph, step.whole);
+  Backward backward(builder, active);
+  backward.seedLoss(step.whole.lookup(graph.loss));
+  if (failed(step.tiles.differentiate(backward, builder, active)))
     return failure();
   for (nn::TotalOp total : graph.cut)
     cut.push_back(backward.sumOf(step.whole.lookup(total.getResult())));
@@ -152,13 +77,15 @@ LogicalResult Differentiate::buildBackward(const ForwardGraph &graph, StepBuilde
   }
   nn::PlacedBuilder builder(&getContext());
   builder.setInsertionPointToEnd(&step.loop.getBlock());
-  Backward backward(builder, activeIn(graph, step.micro));
+  DenseSet<Value> active = activeIn(graph, step.micro);
+  Backward backward(builder, active);
   size_t next = 0;
   for (auto [total, cotangent] : llvm::zip(graph.cut, cut))
     if (cotangent)
       backward.seed(step.micro.lookup(nn::TotalOp(total).getInput()), left[next++]);
-  if (failed(step.meet ? backward.visitAll(step.loop.getBlock())
-                       : backward.run(step.micro.lookup(graph.loss))))
+  if (!step.meet)
+    backward.seedLoss(step.micro.lookup(graph.loss));
+  if (failed(backward.visitAll(step.loop.getBlock())))
     return failure();
   if (builder.failed())
     return failure(); // a derivative that has no placement is our bug, reported at the op
@@ -169,10 +96,10 @@ LogicalResult Differentiate::buildBackward(const ForwardGraph &graph, StepBuilde
 }
 
 LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
-  StepBuilder step(graph, StepBuilder::Trains, graph.function);
+  StepBuilder step(graph, StepBuilder::Trains, graph.function, tileRows);
   if (failed(buildBackward(graph, step)))
     return failure();
-  StepBuilder eval(graph, StepBuilder::Evaluates, graph.function);
+  StepBuilder eval(graph, StepBuilder::Evaluates, graph.function, tileRows);
   if (eval.meet)
     eval.closeMeeting({});
   if (accuracy && failed(countCorrect(graph, eval)))

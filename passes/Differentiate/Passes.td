@@ -35,7 +35,9 @@ def Differentiate : Pass<"accum-differentiate", "::mlir::ModuleOp"> {
   let options = [Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
                         "a row of runtime/artifact/Optimizers.cpp">,
                  Option<"accuracy", "accuracy", "bool", "false",
-                        "@eval counts the targets that are predicted, as `correct` of `counted`">];
+                        "@eval counts the targets that are predicted, as `correct` of `counted`">,
+                 Option<"tileRows", "tile-rows", "int64_t", "256",
+                        "of pairs of samples, where a batch that is split has at least two tiles">];
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect"];
 }
 

@@ -4,6 +4,7 @@
 #include "dialects/NN/Boundary.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/Phases.h"
+#include "dialects/Train/SplitBatch.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -63,9 +64,16 @@ ForwardGraph::ForwardGraph(func::FuncOp forward) : function(forward) {
       if (early)
         constant.insert(result);
     }
-    if (early && !isa<nn::TotalOp>(op) && isWorthKeeping(&op))
+    if (early && !isa<nn::TotalOp>(op) && isWorthKeeping(&op) && !isOfPairs(op))
       prologue.insert(&op);
   }
+}
+
+/// A table of all pairs of samples, which the whole batch needs in parts.
+bool ForwardGraph::isOfPairs(Operation &op) const {
+  std::optional<int64_t> batch = train::splitBatchOf(function->getParentOp());
+  auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  return batch && meeting.contains(&op) && type.getNumElements() >= *batch * *batch;
 }
 
 bool ForwardGraph::runsEarly(Operation &op, const DenseSet<Value> &constant) const {
@@ -92,7 +100,7 @@ static ArrayAttr describeInputs(func::FuncOp forward, ArrayRef<StringRef> others
   return builder.getArrayAttr(inputs);
 }
 
-StepBuilder::StepBuilder(const ForwardGraph &graph, Purpose purpose, Operation *before)
+StepBuilder::StepBuilder(const ForwardGraph &graph, Purpose purpose, Operation *before, int64_t tileRows)
     : builder(before), graph(graph), purpose(purpose), forward(graph.function) {
   bool trains = purpose == Trains;
   SmallVector<StringRef> others = {"rng"};
@@ -109,7 +117,7 @@ StepBuilder::StepBuilder(const ForwardGraph &graph, Purpose purpose, Operation *
     buildMicro();
   } else {
     buildEncode();
-    buildMeeting();
+    buildMeeting(tileRows);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Differentiate/TileMeeting.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace accum {
@@ -33,6 +34,7 @@ struct ForwardGraph {
 
 private:
   void findMeeting();
+  bool isOfPairs(mlir::Operation &op) const;
   bool runsEarly(mlir::Operation &op, const mlir::DenseSet<mlir::Value> &constant) const;
 };
 
@@ -41,8 +43,8 @@ private:
 struct StepBuilder {
   enum Purpose { Trains, Evaluates };
   /// Creates `train.step @step` before `before`, or `@eval`, where dropout leaves its input as it is and
-  /// masks keep everything.
-  StepBuilder(const ForwardGraph &graph, Purpose purpose, mlir::Operation *before);
+  /// masks keep everything. `tileRows`: of pairs of samples.
+  StepBuilder(const ForwardGraph &graph, Purpose purpose, mlir::Operation *before, int64_t tileRows);
 
   /// Goes on after the phases that come before, where samples meet with `meet` open and filled up to the
   /// loss: ends that with the loss and `left`, values of its own, and opens the loop that adds up gradients.
@@ -62,6 +64,7 @@ struct StepBuilder {
   /// What runs once on the whole batch; null where samples do not meet. From the forward graph to it.
   train::PhaseOp meet;
   mlir::IRMapping whole;
+  MeetingTiles tiles;
   /// A value that the loop sees everywhere, as a term that counts once.
   mlir::Value share(mlir::Value value);
   /// What the loop yields beside the loss: partials, by the names of their scalars in the state.
@@ -76,7 +79,7 @@ private:
   void buildPrepass(size_t number);
   void buildPrologue();
   void buildEncode();
-  void buildMeeting();
+  void buildMeeting(int64_t tileRows);
   void buildMicro();
   void addTotals(train::PhaseOp phase, mlir::ArrayRef<mlir::Operation *> totals,
                  const mlir::IRMapping &mapping);

@@ -47,12 +47,14 @@ void StepBuilder::cloneMicro(IRMapping &mapping, train::PhaseOp phase) {
       cloneInto(&op, mapping, phase);
 }
 
-void StepBuilder::buildMeeting() {
+void StepBuilder::buildMeeting(int64_t tileRows) {
   meet = addPhase("whole", /*isLoop=*/false, "whole: the rest of the loss, on the whole batch at once");
   bringKnown(meet, whole);
   for (Operation &op : forward.getBody().front().without_terminator())
     if (graph.meeting.contains(&op) && !whole.contains(op.getResult(0)))
       cloneInto(&op, whole, meet);
+  int64_t batch = train::splitBatchOf(step->getParentOp()).value_or(0);
+  whole.map(graph.loss, tiles.build(meet.getBlock(), whole.lookup(graph.loss), batch, tileRows));
 }
 
 SmallVector<Value> StepBuilder::closeMeeting(ArrayRef<Value> left) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which ops of a region run in one command.
 #include "passes/Fuse/Groups.h"
+#include "dialects/NN/Boundary.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/Train/SplitBatch.h"
 #include "dialects/Train/TrainDialect.h"
@@ -98,7 +99,7 @@ private:
 };
 
 bool Grouping::fits(Operation *op, const Members &group) const {
-  if (!group.space || group.ops.size() >= kMaxGroupSize ||
+  if (!group.space || op->hasAttr(nn::runningSumAttr) || group.ops.size() >= kMaxGroupSize ||
       forward.contains(op) != forward.contains(group.ops.front()))
     return false;
   // Statistics reshaped from [rows] to [rows, 1] and back stay in the kernel.
@@ -217,8 +218,8 @@ void claimProducers(Block &block, DenseMap<Operation *, Operation *> &claimed) {
     int budget = 8;
     std::function<void(OpOperand &, Operation *)> claim = [&](OpOperand &use, Operation *before) {
       Operation *producer = use.get().getDefiningOp();
-      if (!producer || claimed.contains(producer) || !isCheap(producer) || !isInternal(producer) ||
-          budget-- <= 0)
+      if (!producer || claimed.contains(producer) || producer->hasAttr(nn::runningSumAttr) ||
+          !isCheap(producer) || !isInternal(producer) || budget-- <= 0)
         return;
       OpBuilder builder(before);
       Operation *copy = builder.clone(*producer);
