@@ -232,6 +232,22 @@ void claimProducers(Block &block, DenseMap<Operation *, Operation *> &claimed) {
   }
 }
 
+/// Each group's key where what it is needed for comes first: in tiles, what needs nothing (masks) would all
+/// be ready, and run, before a group that ends late.
+void inheritKeys(ArrayRef<DenseSet<size_t>> successors, std::vector<int> blockers, std::vector<int> &keys) {
+  SmallVector<size_t> order;
+  for (size_t i = 0; i < keys.size(); ++i)
+    if (blockers[i] == 0)
+      order.push_back(i);
+  for (size_t at = 0; at < order.size(); ++at)
+    for (size_t next : successors[order[at]])
+      if (--blockers[next] == 0)
+        order.push_back(next);
+  for (size_t i : llvm::reverse(order))
+    for (size_t next : successors[i])
+      keys[i] = std::min(keys[i], keys[next]);
+}
+
 /// Groups in an order that respects their dependences and stays close to the ops' own: the group whose last
 /// member comes first runs first.
 std::vector<Group> Grouping::arrange() {
@@ -246,6 +262,8 @@ std::vector<Group> Grouping::arrange() {
           if (it->second != i && successors[it->second].insert(i).second)
             ++blockers[i];
     }
+  if (llvm::any_of(block, [](Operation &op) { return op.hasAttr(nn::runningSumAttr); }))
+    inheritKeys(successors, blockers, keys);
   using Entry = std::pair<int, size_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
   for (size_t i = 0; i < count; ++i)

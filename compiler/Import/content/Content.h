@@ -51,8 +51,10 @@ bool isFoldable(llvm::ArrayRef<Extent> shape);
 /// The folds. Each gives nothing where the result is not representable (the batch would be mixed, two batch
 /// axes, not affine): then the operation is emitted, or refused, as for unknown content.
 using Folded = std::optional<Content>;
-/// Right-aligned broadcast of all operands; `fn` as in nn.elementwise. `type`: of the last operand.
-Folded foldElementwise(nn::ElementwiseFn fn, llvm::ArrayRef<const Content *> operands);
+/// Right-aligned broadcast of all operands; `fn` as in nn.elementwise. `type`: of the last operand. `most`:
+/// elements of the result.
+Folded foldElementwise(nn::ElementwiseFn fn, llvm::ArrayRef<const Content *> operands,
+                       int64_t most = largestContent);
 Folded foldCast(const Content &input, DType to);
 /// `target` holds as many elements.
 Folded foldReshape(const Content &input, llvm::ArrayRef<Extent> target);

@@ -54,7 +54,7 @@ static Content withStored(DType dtype, const Shape &shape, int64_t outer, std::v
   return content;
 }
 
-Folded foldElementwise(ElementwiseFn fn, llvm::ArrayRef<const Content *> operands) {
+Folded foldElementwise(ElementwiseFn fn, llvm::ArrayRef<const Content *> operands, int64_t most) {
   int64_t outer = 1;
   std::optional<Shape> shape = commonShape(operands, outer);
   if (!shape)
@@ -64,7 +64,7 @@ Folded foldElementwise(ElementwiseFn fn, llvm::ArrayRef<const Content *> operand
     strides.push_back(alignedStrides(*operand, shape->size()));
   DType type = operands.back()->dtype;
   Index slab(slabOf(*shape)), stored = movingSizes(strides, slab), index(slab.size(), 0);
-  if (!isFoldable(staticShape(stored)))
+  if (!isFoldable(staticShape(stored)) || ShapedType::getNumElements(stored) > most)
     return std::nullopt;
   std::vector<Element> elements;
   bool isEmpty = llvm::is_contained(slab, 0);

@@ -27,6 +27,8 @@ public:
   mlir::Location location;
   /// Constants have the same form whatever their size: the graph is compared with itself at another size.
   bool isOneOfSizes = false;
+  /// Elements of a table that operations on known values make: what is larger is computed at run time.
+  int64_t largestTable = largestContent;
   bool sawCausalMask = false; ///< a known lower-triangular mask became a constant
   bool isFromPyTorch = false; ///< the file's producer, where ONNX leaves room
   std::set<std::string> notices;

@@ -12,6 +12,7 @@ namespace accum::import {
 
 /// Walks the graph into a function.
 class Forward {
+  static constexpr int64_t kManyPairs = 1 << 16; ///< of samples, in a table
 public:
   Forward(const Model &model, const ModelInputs &inputs, const ImportOptions &options,
           std::optional<int64_t> wholeBatch, mlir::func::FuncOp function, mlir::ModuleOp module,
@@ -23,6 +24,9 @@ public:
             emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); },
             options.trustedBackward) {
     emit.isOneOfSizes = options.isOneOfSizes;
+    // Where samples meet, masks of pairs are computed in tiles, as the pairs are.
+    if (options.splitBatch && wholeBatch && *wholeBatch * *wholeBatch >= kManyPairs)
+      emit.largestTable = *wholeBatch * *wholeBatch - 1;
     emit.isFromPyTorch = model.producer.starts_with("pytorch");
     for (const ValueInfo &input : model.graph.inputs)
       if (auto it = inputs.shapes.find(input.name); it != inputs.shapes.end())

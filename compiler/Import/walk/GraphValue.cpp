@@ -129,7 +129,7 @@ GraphValue elementwise(Emitter &emit, ElementwiseFn fn, ArrayRef<const GraphValu
     SmallVector<const Content *> contents;
     for (const GraphValue *operand : operands)
       contents.push_back(&*operand->content);
-    if (Folded folded = foldElementwise(fn, contents))
+    if (Folded folded = foldElementwise(fn, contents, emit.largestTable))
       return *folded;
   }
   requireFloatsFor(fn, isFloat(operands.back()->dtype));
