@@ -21,17 +21,10 @@ static std::string refusal(const Options &options) {
   auto notBuilt = [](const std::string &what) {
     return fmt::format("--on-cross-batch split: {} is not built for a batch that is split [not-built]", what);
   };
-  if (options.precision == "bf16" || options.precision == "tf32")
-    return notBuilt("--precision " + options.precision);
-  if (options.offload != "none")
-    return notBuilt("--offload " + options.offload);
   if (!options.metric.empty())
     return notBuilt("--metric " + options.metric);
   if (options.microBatch.starts_with("explore"))
     return notBuilt("--micro-batch " + options.microBatch);
-  auto profile = planner::loadProfile(options.target);
-  if (profile && profile->isCuda())
-    return notBuilt("--target " + options.target);
   return {};
 }
 

@@ -2,8 +2,10 @@
 #include "dialects/Train/SplitBatch.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Origin.h"
+#include "dialects/NN/Placement.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
@@ -17,6 +19,16 @@ std::optional<int64_t> accum::train::splitBatchOf(Operation *module) {
 
 void accum::train::recordSplitBatch(Operation *module, int64_t batch) {
   module->setAttr(kSplitBatch, IntegerAttr::get(IntegerType::get(module->getContext(), 64), batch));
+}
+
+bool accum::train::relatesSamples(PhaseOp phase) {
+  auto isWhole = [](Operation &op) {
+    return llvm::any_of(op.getResultTypes(), [](Type type) {
+      return isa<RankedTensorType>(type) && nn::Placement::of(type).isWhole();
+    });
+  };
+  auto module = phase->getParentOfType<ModuleOp>();
+  return !phase.getLoop() && splitBatchOf(module) && llvm::any_of(phase.getBlock(), isWhole);
 }
 
 /// Of any part.

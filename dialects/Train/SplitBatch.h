@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a module records of a graph that is split where samples meet.
 #pragma once
+#include "dialects/Train/TrainDialect.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/SetVector.h"
 #include <optional>
@@ -15,6 +16,9 @@ void recordSplitBatch(mlir::Operation *module, int64_t batch);
 /// On a loop, a unit attribute: it goes on from the derivative that an earlier phase has found. The loss
 /// tells nothing of its forward part, only where its ops come from does.
 inline constexpr llvm::StringLiteral kGoesOn = "train.goes_on";
+
+/// Whether a phase runs once on the whole batch, where its samples meet. Requires: placements.
+bool relatesSamples(PhaseOp phase);
 
 /// Of such a loop's ops, or commands, those of its forward part: no derivative made them, or what they read.
 llvm::SetVector<mlir::Operation *> forwardByOrigin(mlir::Block &block);

@@ -5,6 +5,7 @@
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
 #include "dialects/Train/Phases.h"
+#include "dialects/Train/SplitBatch.h"
 #include "passes/Precision/NarrowKernels.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Precision/ValueTraits.h"
@@ -47,9 +48,13 @@ public:
 
   void run() {
     SmallVector<train::CommandOp> commands;
-    for (train::PhaseOp phase : step.getPhases())
+    for (train::PhaseOp phase : step.getPhases()) {
       if (isNarrowed(phase))
         llvm::append_range(commands, phase.getBlock().getOps<train::CommandOp>());
+      else if (train::relatesSamples(phase))
+        for (auto load : phase.getBlock().getOps<train::LoadParamOp>())
+          readWide.insert(load.getParamAttr());
+    }
     for (train::CommandOp command : commands)
       if (command.getLibrary() == "gemm" && !isNarrowCall(command))
         for (Value input : command.getInputs())
@@ -70,10 +75,10 @@ public:
 
 private:
   /// What runs once before the update, and loops that read trained weights: totals over the inputs stay
-  /// exact.
+  /// exact, and so does what compares all samples.
   static bool isNarrowed(train::PhaseOp phase) {
     if (!phase.getLoop())
-      return !phase.updates();
+      return !phase.updates() && !train::relatesSamples(phase);
     return llvm::any_of(phase.getBlock().getOps<train::LoadParamOp>(),
                         [](train::LoadParamOp load) { return paramOf(load).getTrained(); });
   }
@@ -125,6 +130,7 @@ private:
   SetVector<Value> narrow;            ///< results and loads of frozen parameters that become bf16
   DenseSet<Value> wide;               ///< what products in f32 read: both of their operands are of one type
   DenseSet<Value> masks;              ///< what attentions add to scores, which are f32
+  DenseSet<Attribute> readWide;       ///< parameters where samples meet
   DenseMap<Value, Value> copies;      ///< of what stays f32
   DenseMap<Attribute, Value> weights; ///< the copy of a trained parameter, where it is made
 };
@@ -215,7 +221,7 @@ Value StepNarrowing::copyOf(Value root) {
 /// Whether the command that computes `stored`, or the state, can hold it in bf16.
 bool StepNarrowing::canHold(Value stored) const {
   if (auto load = stored.getDefiningOp<train::LoadParamOp>())
-    return !paramOf(load).getTrained() && !wide.contains(stored);
+    return !paramOf(load).getTrained() && !wide.contains(stored) && !readWide.contains(load.getParamAttr());
   auto command = stored.getDefiningOp<train::CommandOp>();
   return command && mayStore(stored) && (!command.getLibrary() || isNarrowCall(command));
 }
