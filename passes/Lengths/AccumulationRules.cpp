@@ -7,9 +7,27 @@ using namespace mlir;
 namespace accum::lengths {
 namespace {
 
+/// Of a sum over the samples: what is zero in all of them.
 LogicalResult total(nn::TotalOp op, Site &site, Results results) {
   Facts &result = results[0] = *site.operands[0];
-  // A sum over the samples is the length of none.
+  result.length = result.below = std::nullopt;
+  result.diagonal = {};
+  for (RaggedAxis &axis : result.axes) {
+    axis.first = {};
+    if (axis.fill && !axis.fill->isNumber(0))
+      axis.fill.reset();
+    if (axis.fill)
+      axis.fill->before.reset();
+  }
+  result.isTable = false;
+  result.number = std::nullopt;
+  result.least = result.least && *result.least >= 0 ? std::optional(0.0) : std::nullopt;
+  return success();
+}
+
+/// Spare rows are zero, which no sample is.
+LogicalResult maskRows(nn::MaskRowsOp op, Site &site, Results results) {
+  Facts &result = results[0] = *site.operands[0];
   result.length = result.below = std::nullopt;
   for (RaggedAxis &axis : result.axes)
     if (axis.fill)
@@ -18,9 +36,6 @@ LogicalResult total(nn::TotalOp op, Site &site, Results results) {
   result.number = std::nullopt;
   return success();
 }
-
-/// Spare rows are zero, which no sample is.
-LogicalResult maskRows(nn::MaskRowsOp op, Site &site, Results results) { return total({}, site, results); }
 
 LogicalResult share(nn::ShareOp op, Site &site, Results results) { return total({}, site, results); }
 

@@ -51,6 +51,7 @@ private:
         rows = *axis;
         rows->known = known;
         rows->fill.reset();
+        rows->first = {};
       }
     return success();
   }
@@ -63,7 +64,7 @@ private:
       return site.refuse("attends to keys and values whose positions lie in different orders");
     int64_t end = std::min(keys->end(), values->end());
     end = shown ? std::min(end, shown->end()) : end;
-    bool isPlain = keys->outer == 1 && keys->inner == 1;
+    bool isPlain = keys->isPlain();
     bool isFinite = site.operands[key]->isFinite && site.operands[value]->isFinite;
     if (isPlain && isFinite && hidesBelowScores() && isOpen() && (isMasked(end) || isTriangle(*keys, end)))
       return success();
@@ -79,11 +80,21 @@ private:
            (isCommon(site.operands[query]) && isCommon(site.operands[key]));
   }
 
-  /// Every query sees key 0, or one that sees none gets what does not depend on their number.
+  /// Every query sees key 0 or its own, or one that sees none gets what does not depend on their number.
   bool isOpen() {
     if (!op.getMask() || op.getHidden() == nn::HiddenScore::excluded)
       return true;
-    First first = site.first(mask, kKeys);
+    if (shows(site.first(mask, kKeys)))
+      return true;
+    if (!rows || !along(mask, kKeys) || along(mask, kKeys)->shift < 0 ||
+        !shows(site.diagonal(mask, kRows, kKeys)))
+      return false;
+    rows->known = std::min<int64_t>(rows->known, 0);
+    seesOwn = true;
+    return true;
+  }
+
+  bool shows(const First &first) const {
     return isBit ? first.kind == First::Kind::Number && first.number != 0 : first.isOrdinary();
   }
 
@@ -115,12 +126,14 @@ private:
     bool areOperands = llvm::all_of(ArrayRef(site.operands).take_front(mask), [](const Facts *each) {
       return each->isFinite && each->isOrdinary; // products of scores that hide are infinite
     });
-    return areOperands && (isKept || !hidesRows);
+    return areOperands && (isKept || !(hidesRows || seesOwn));
   }
 
   nn::AttentionOp op;
   Site &site;
   bool isBit = false;
+  /// Queries after the end may see no key.
+  bool seesOwn = false;
   std::optional<RaggedAxis> rows;
 };
 

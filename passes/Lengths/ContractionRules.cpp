@@ -28,12 +28,13 @@ RaggedAxis *axisOf(Facts (&operands)[2], unsigned i, const Letter &letter) {
   return letter.operand[i] == StringRef::npos ? nullptr : operands[i].along(letter.operand[i]);
 }
 
-/// One operand is zero from the end on, in rows that are known, and the other one finite.
-bool isLeftOut(Site &site, Facts (&operands)[2], const Letter &letter, RaggedAxis axis) {
+/// One operand is zero from the end on, in rows that are known (in all, where those are summed too), and the
+/// other one finite.
+bool isLeftOut(Site &site, Facts (&operands)[2], const Letter &letter, RaggedAxis axis, bool sumsRows) {
   for (unsigned i : {0, 1}) {
     bool isThere = letter.operand[i] != StringRef::npos;
     std::optional<Fill> fill = isThere ? site.fill(i, letter.operand[i]) : std::nullopt;
-    if (!fill || !fill->isNumber(0) || !operands[1 - i].isFinite)
+    if (!fill || !fill->isNumber(0) || !operands[1 - i].isFinite || (sumsRows && !fill->isOfAll()))
       continue;
     axis.axis = letter.operand[i];
     if (succeeded(leaveOut(operands[i], axis, *fill)))
@@ -42,7 +43,8 @@ bool isLeftOut(Site &site, Facts (&operands)[2], const Letter &letter, RaggedAxi
   return false;
 }
 
-LogicalResult sumPositions(nn::ContractOp op, Site &site, Facts (&operands)[2], const Letter &letter) {
+LogicalResult sumPositions(nn::ContractOp op, Site &site, Facts (&operands)[2], const Letter &letter,
+                           bool sumsRows) {
   RaggedAxis *sides[] = {axisOf(operands, 0, letter), axisOf(operands, 1, letter)};
   RaggedAxis axis = sides[0] ? *sides[0] : *sides[1];
   for (RaggedAxis *side : sides)
@@ -50,7 +52,7 @@ LogicalResult sumPositions(nn::ContractOp op, Site &site, Facts (&operands)[2], 
       return site.refuse("multiplies two values whose positions lie in different orders");
   for (RaggedAxis *side : sides)
     axis.known = side ? std::min(axis.known, side->known) : axis.known;
-  if (isLeftOut(site, operands, letter, axis))
+  if (isLeftOut(site, operands, letter, axis, sumsRows))
     return success();
   return site.refuse("multiplies " + site.shape(op.getLhs()) + " by " + site.shape(op.getRhs()) +
                          " and sums over the positions, of which those after a sample's end are not zero in "
@@ -64,7 +66,7 @@ std::optional<Fill> zeroRows(Site &site, Facts (&operands)[2], const Letter &let
   for (unsigned i : {0, 1}) {
     std::optional<Fill> fill =
         letter.operand[i] == StringRef::npos ? std::nullopt : site.fill(i, letter.operand[i]);
-    bool isZero = fill && fill->isNumber(0) && !fill->isCausal && operands[1 - i].isFinite;
+    bool isZero = fill && fill->isNumber(0) && fill->isOfAll() && operands[1 - i].isFinite;
     if (!isZero || (zero && zero->from <= fill->from))
       continue;
     zero = fill;
@@ -79,9 +81,10 @@ LogicalResult contract(nn::ContractOp op, Site &site, Results results) {
   result.isFinite = operands[0].isFinite && operands[1].isFinite;
   SmallVector<Letter> letters = lettersOf(op);
   auto isRagged = [&](const Letter &each) { return axisOf(operands, 0, each) || axisOf(operands, 1, each); };
+  auto isSummed = [&](const Letter &each) { return isRagged(each) && each.result == StringRef::npos; };
+  bool sumsRows = llvm::count_if(letters, isSummed) > 1;
   for (const Letter &letter : letters)
-    if (isRagged(letter) && letter.result == StringRef::npos &&
-        failed(sumPositions(op, site, operands, letter)))
+    if (isSummed(letter) && failed(sumPositions(op, site, operands, letter, sumsRows)))
       return failure();
   for (const Letter &letter : letters) {
     if (letter.result == StringRef::npos || !isRagged(letter))

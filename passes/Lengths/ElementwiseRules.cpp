@@ -46,6 +46,7 @@ std::optional<Fill> combine(nn::ElementwiseOp op, Site &site, ArrayRef<std::opti
       for (Term &each : before)
         each = Term();
     result.isCausal = fill->isCausal;
+    result.isOfKnown |= fill->isOfKnown;
     result.from = std::max(result.from, fill->from);
     isFirst = false;
   }
@@ -64,29 +65,40 @@ std::optional<Fill> combine(nn::ElementwiseOp op, Site &site, ArrayRef<std::opti
 
 /// The one that holds at more positions; of all rows before that of some, and with what is before it.
 bool isBetter(const Fill &a, const Fill &b) {
-  return std::tuple(a.isCausal, a.from, !a.before) < std::tuple(b.isCausal, b.from, !b.before);
+  auto rank = [](const Fill &fill) {
+    return std::tuple(fill.isCausal, fill.isOfKnown, fill.from, !fill.before);
+  };
+  return rank(a) < rank(b);
 }
 
-/// Position 0: a number, or one of ordinary size.
-First firstOf(nn::ElementwiseOp op, Site &site, int64_t axis) {
+/// At one place: a number, or one of ordinary size. read: of an operand there, which lacks that many leading
+/// axes.
+First placeOf(nn::ElementwiseOp op, function_ref<First(unsigned operand, int64_t lead)> read) {
   SmallVector<First> firsts;
   for (auto [i, operand] : llvm::enumerate(op.getOperands()))
-    firsts.push_back(site.first(i, axis - (rankOf(op.getResult()) - rankOf(operand))));
+    firsts.push_back(read(i, rankOf(op.getResult()) - rankOf(operand)));
   auto isNumber = [](const First &first) { return first.kind == First::Kind::Number; };
   if (op.getFn() == Fn::select && isNumber(firsts[0]))
     return firsts[firsts[0].number != 0 ? 1 : 2];
   if (llvm::all_of(firsts, isNumber)) {
     auto numbers = llvm::map_to_vector(firsts, [](const First &first) { return first.number; });
-    if (std::optional<double> y = apply(op.getFn(), numbers, elementOf(op.getOperands().back())))
+    std::optional<double> y = apply(op.getFn(), numbers, elementOf(op.getOperands().back()));
+    if (y && !std::isnan(*y))
       return First::of(*y);
   }
-  bool isOrdinary = llvm::all_of(firsts, [](const First &first) { return first.isOrdinary(); });
+  bool isOrdinary = llvm::all_of(firsts, [](const First &first) {
+    return first.isOrdinary() && (first.kind == First::Kind::Ordinary || first.number < -kLow);
+  });
   return {isOrdinary ? First::Kind::Ordinary : First::Kind::Unknown};
 }
 
 void fillResult(nn::ElementwiseOp op, Site &site, Facts &result) {
+  if (result.axes.size() == 2)
+    result.diagonal = placeOf(op, [&](unsigned i, int64_t lead) {
+      return site.diagonal(i, result.axes[0].axis - lead, result.axes[1].axis - lead);
+    });
   for (RaggedAxis &axis : result.axes) {
-    axis.first = firstOf(op, site, axis.axis);
+    axis.first = placeOf(op, [&](unsigned i, int64_t lead) { return site.first(i, axis.axis - lead); });
     auto fills = fillsAlong(op, site, axis.axis);
     auto consider = [&](std::optional<Fill> fill) {
       if (fill && (!axis.fill || isBetter(*fill, *axis.fill)))
@@ -130,6 +142,15 @@ void countResult(Fn fn, const Facts &a, const Facts &b, Facts &result) {
     result.below = 0; // a sample has a position
 }
 
+/// The maximum of a number and NaN may be the number.
+std::optional<double> leastOfMax(ArrayRef<const Facts *> x) {
+  std::optional<double> least;
+  for (const Facts *each : x)
+    if (auto own = each->number ? each->number : each->least; own && each->isFinite)
+      least = std::max(least.value_or(*own), *own);
+  return least;
+}
+
 std::optional<double> leastOf(Fn fn, ArrayRef<const Facts *> x) {
   auto least = [&](unsigned i) { return x[i]->number ? x[i]->number : x[i]->least; };
   auto isNatural = [&](unsigned i) { return least(i) && *least(i) >= 0; };
@@ -147,9 +168,7 @@ std::optional<double> leastOf(Fn fn, ArrayRef<const Facts *> x) {
   case Fn::mul:
     return isNatural(0) && isNatural(1) ? std::optional(0.0) : std::nullopt;
   case Fn::max:
-    return least(0) && least(1) ? std::optional(std::max(*least(0), *least(1)))
-           : least(0)           ? least(0)
-                                : least(1);
+    return leastOfMax(x);
   case Fn::min:
     return least(0) && least(1) ? std::optional(std::min(*least(0), *least(1))) : std::nullopt;
   case Fn::mod:
@@ -246,6 +265,8 @@ LogicalResult cast(nn::CastOp op, Site &site, Results results) {
            : isa<FloatType>(to) ? rounded(x, to)
                                 : std::trunc(x);
   };
+  if (result.diagonal.kind == First::Kind::Number)
+    result.diagonal.number = converted(result.diagonal.number);
   for (RaggedAxis &axis : result.axes) {
     if (axis.first.kind == First::Kind::Number)
       axis.first.number = converted(axis.first.number);
@@ -349,8 +370,12 @@ LogicalResult dropout(nn::DropoutOp op, Site &site, Results results) {
   result.isTable = false;
   result.number = result.least = std::nullopt;
   result.length = result.below = std::nullopt;
+  auto dropped = [](const First &first) -> First {
+    return {first.isOrdinary() ? First::Kind::Ordinary : First::Kind::Unknown};
+  };
+  result.diagonal = dropped(result.diagonal);
   for (RaggedAxis &axis : result.axes)
-    axis.first = {axis.first.isOrdinary() ? First::Kind::Ordinary : First::Kind::Unknown};
+    axis.first = dropped(axis.first);
   for (RaggedAxis &axis : result.axes)
     if (axis.fill && !axis.fill->isNumber(0))
       axis.fill.reset();

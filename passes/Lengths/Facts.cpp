@@ -25,11 +25,13 @@ RaggedAxis *Facts::other(int64_t axis) {
 }
 
 void normalise(Facts &facts) {
+  if (facts.axes.size() != 2)
+    facts.diagonal = {};
   for (RaggedAxis &each : facts.axes) {
     std::optional<Fill> &fill = each.fill;
-    if (fill && fill->isCausal && facts.axes.size() != 2)
+    if (fill && !fill->isOfAll() && facts.axes.size() != 2)
       fill.reset();
-    if (fill && !fill->isCausal && fill->kind == Fill::Kind::Number && fill->from <= each.known)
+    if (fill && fill->isOfAll() && fill->kind == Fill::Kind::Number && fill->from <= each.known)
       each.known = kEverywhere;
   }
 }

@@ -32,16 +32,19 @@ struct Fill {
   /// value's other ragged axis.
   int64_t from = 0;
   bool isCausal = false;
+  /// Only for those that are known along the other axis, as a causal one.
+  bool isOfKnown = false;
   /// The number at all positions before.
   std::optional<double> before = std::nullopt;
 
+  bool isOfAll() const { return !isCausal && !isOfKnown; }
   bool isNumber(double wanted) const { return kind == Kind::Number && number == wanted; }
   bool isMinusInfinity() const { return kind == Kind::Number && std::isinf(number) && number < 0; }
   bool isLow() const { return kind == Kind::Low || (kind == Kind::Number && number <= kLow); }
   bool isHigh() const { return kind == Kind::High || (kind == Kind::Number && number >= -kLow); }
 };
 
-/// What stands at position 0, which every sample has. Ordinary: no score that hides, and finite.
+/// What stands at a place that every sample has. Ordinary: no score that hides, and finite.
 struct First {
   enum class Kind { Unknown, Ordinary, Number };
   Kind kind = Kind::Unknown;
@@ -62,11 +65,13 @@ struct RaggedAxis {
   int64_t known = 0;
   /// Holds for all positions along the other axes; a causal one for those that are known there.
   std::optional<Fill> fill = std::nullopt;
-  /// Of a value that is not ordinary everywhere; whatever the other axes' positions.
+  /// At position 0, of a value that is not ordinary everywhere; whatever the other axes' positions.
   First first = {};
 
   /// Sums and softmaxes agree where all positions from here on are neutral: a smaller size lacks them.
   int64_t end() const { return std::min(known, shift); }
+  /// Its elements are positions, one by one.
+  bool isPlain() const { return outer == 1 && inner == 1; }
   bool isAlignedWith(const RaggedAxis &other) const {
     return outer == other.outer && inner == other.inner && shift == other.shift;
   }
@@ -96,6 +101,9 @@ struct Facts {
   std::optional<int64_t> below;
   /// No element is smaller.
   std::optional<double> least;
+  /// Of two ragged axes: where both are at one position, before the end. In a window a query does not see key
+  /// 0, but itself.
+  First diagonal;
   /// The value depends on the size, or on what is after the end.
   std::shared_ptr<const Cause> wrong;
 

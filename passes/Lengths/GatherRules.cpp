@@ -37,9 +37,8 @@ struct Read {
 
 Read readPositions(Site &site, unsigned operand, const RaggedAxis &axis) {
   const Facts &index = *site.operands[operand];
-  bool isPlain = axis.outer == 1 && axis.inner == 1;
   bool isNatural = index.number ? *index.number >= 0 : index.least && *index.least >= 0;
-  if (!isPlain)
+  if (!axis.isPlain())
     return {};
   if (index.below && axis.known >= *index.below)
     return {true, {}};
@@ -85,7 +84,7 @@ LogicalResult addAxis(Site &site, Facts &result, RaggedAxis axis) {
 /// Rows of one number stay that, whichever of them are read; of another axis.
 std::optional<Fill> keptFill(const RaggedAxis &axis) {
   std::optional<Fill> fill = axis.fill;
-  if (fill && fill->isCausal)
+  if (fill && !fill->isOfAll())
     fill.reset();
   return fill;
 }

@@ -8,8 +8,10 @@ namespace accum::lengths {
 namespace {
 
 void dropFills(Facts &facts) {
-  for (RaggedAxis &each : facts.axes)
+  for (RaggedAxis &each : facts.axes) {
     each.fill.reset();
+    each.first = {};
+  }
 }
 
 /// eq(max(scores), -inf) of each row.
@@ -50,7 +52,9 @@ LogicalResult softmax(nn::SoftmaxOp op, Site &site, Results results) {
     std::optional<Fill> fill = site.fill(0, axis);
     RaggedAxis weights = *ragged;
     // A row in which all is hidden would be equal weights of as many positions as the size has.
-    bool isOpen = site.first(0, axis).isOrdinary();
+    const RaggedAxis *rows = facts.other(axis);
+    First diagonal = rows ? site.diagonal(0, axis, rows->axis) : First();
+    bool isOpen = opensRows(facts, axis, site.first(0, axis), diagonal);
     if (!fill || !fill->isLow() || !isOpen || failed(leaveOut(facts, weights, *fill)))
       return site.refuse("takes the softmax over the positions along axis " + Twine(axis) + " of " +
                              site.shape(op.getInput()) +
@@ -61,12 +65,14 @@ LogicalResult softmax(nn::SoftmaxOp op, Site &site, Results results) {
       weights.fill->kind = Fill::Kind::Number;
     weights.fill->number = op.getLog() ? fill->number : 0;
     weights.fill->before.reset();
-    weights.first = {};
+    weights.fill->isOfKnown |= !fill->isCausal && !site.first(0, axis).isOrdinary();
     *facts.along(axis) = weights;
   }
-  for (RaggedAxis &each : facts.axes)
+  for (RaggedAxis &each : facts.axes) {
+    each.first = {};
     if (each.axis != axis)
       each.fill.reset();
+  }
   result.axes = facts.axes;
   return success();
 }
@@ -112,7 +118,7 @@ LogicalResult crossEntropy(nn::CrossEntropyOp op, Site &site, Results results) {
   std::optional<int64_t> ignored = op.getIgnoreIndex();
   for (RaggedAxis &axis : results[0].axes) {
     std::optional<Fill> fill = labels.number ? std::nullopt : site.fill(1, axis.axis);
-    if (!ignored || !fill || !fill->isNumber(static_cast<double>(*ignored)) || fill->isCausal)
+    if (!ignored || !fill || !fill->isNumber(static_cast<double>(*ignored)) || !fill->isOfAll())
       continue;
     axis.fill = Fill{.from = fill->from};
   }

@@ -2,6 +2,8 @@
 // One form of a graph whatever folds at its size.
 #include "passes/Lengths/NormalForm.h"
 #include "dialects/NN/NNDialect.h"
+#include "dialects/NN/PlacedBuilder.h"
+#include "mlir/IR/IRMapping.h"
 #include "passes/Lengths/Tables.h"
 #include <cmath>
 
@@ -20,11 +22,16 @@ struct Run {
 class NormalForm {
 public:
   explicit NormalForm(func::FuncOp forward)
-      : body(forward.getBody().front()), builder(forward.getContext()) {}
+      : body(forward.getBody().front()), builder(forward.getContext()), placed(forward.getContext()) {}
 
   void run() {
     findTables();
     spellTables();
+    for (Operation &op : llvm::make_early_inc_range(body))
+      if (auto attention = dyn_cast<nn::AttentionOp>(op))
+        gatherMask(attention);
+    spellTables();
+    spellMasks();
     for (Operation &op : llvm::make_early_inc_range(body)) {
       if (auto reshape = dyn_cast<nn::ReshapeOp>(op))
         shapeIndex(reshape);
@@ -42,11 +49,17 @@ private:
   void spellTables();
   void shapeIndex(nn::ReshapeOp reshape);
   void slicePieces(nn::GatherOp gather);
+  void gatherMask(nn::AttentionOp attention);
+  Value triangle(nn::AttentionOp attention);
+  void spellMasks();
+  Value copyOf(Value mask, const DenseMap<Value, int64_t> &masks);
+  Value together(Value a, Value b);
   Value piece(Value from, int64_t axis, Run run);
   ElementsAttr attributeOf(Value value) const;
 
   Block &body;
   OpBuilder builder;
+  nn::PlacedBuilder placed;
   DenseMap<Value, Table> tables;
 };
 
@@ -192,6 +205,117 @@ void NormalForm::slicePieces(nn::GatherOp gather) {
           ? pieces[0]
           : nn::ConcatOp::create(builder, gather.getLoc(), gather.getType(), pieces, axis).getResult();
   gather.getResult().replaceAllUsesWith(rows);
+}
+
+/// Elementwise, or the same elements in another shape or type.
+bool isOfElements(Operation *op) {
+  return isa<nn::ElementwiseOp, nn::CastOp, nn::ReshapeOp, nn::BroadcastOp, nn::TransposeOp>(op);
+}
+
+Value NormalForm::copyOf(Value mask, const DenseMap<Value, int64_t> &masks) {
+  Operation *op = mask.getDefiningOp();
+  if (!op || (!masks.contains(mask) && !tables.contains(mask)))
+    return mask;
+  IRMapping operands;
+  for (Value each : op->getOperands())
+    operands.map(each, copyOf(each, masks));
+  Value copy = builder.clone(*op, operands)->getResult(0);
+  if (auto table = tables.find(mask); table != tables.end()) {
+    Table same = table->second;
+    tables.try_emplace(copy, std::move(same));
+  }
+  return copy;
+}
+
+/// What is made of inputs and tables element by element, one for each use: masks of a window and without are
+/// one where the window is no narrower than the size.
+void NormalForm::spellMasks() {
+  constexpr int64_t kMost = 64; // ops, each as often as it is read
+  DenseMap<Value, int64_t> masks;
+  for (Operation &op : body) {
+    if (!isOfElements(&op) || tables.contains(op.getResult(0)))
+      continue;
+    int64_t count = 1;
+    for (Value operand : op.getOperands()) {
+      auto inner = masks.find(operand);
+      bool isLeaf = isa<BlockArgument>(operand) || tables.contains(operand);
+      count += inner != masks.end() ? inner->second : isLeaf ? 1 : kMost;
+    }
+    if (count <= kMost)
+      masks[op.getResult(0)] = count;
+  }
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    if (op.getNumResults() == 1 && masks.contains(op.getResult(0)))
+      continue;
+    builder.setInsertionPoint(&op);
+    for (OpOperand &operand : op.getOpOperands())
+      if (masks.contains(operand.get()))
+        operand.set(copyOf(operand.get(), masks));
+  }
+}
+
+/// The conditions that must all hold, in order.
+void conditionsOf(Value mask, SmallVectorImpl<Value> &conditions) {
+  auto both = mask.getDefiningOp<nn::ElementwiseOp>();
+  if (!both || both.getFn() != nn::ElementwiseFn::logical_and) {
+    conditions.push_back(mask);
+    return;
+  }
+  for (Value each : both.getOperands())
+    conditionsOf(each, conditions);
+}
+
+/// Key j and query i at 1 where j <= i.
+Value NormalForm::triangle(nn::AttentionOp attention) {
+  int64_t queries = typeOf(attention.getQuery()).getDimSize(2),
+          keys = typeOf(attention.getKey()).getDimSize(2);
+  Table table{{1, 1, queries, keys}, {}};
+  for (int64_t at = 0; at < queries * keys; ++at)
+    table.data.push_back(at % keys <= at / keys);
+  auto type = RankedTensorType::get(table.shape, placed.getI1Type());
+  auto bits = llvm::map_to_vector(table.data, [](double x) { return x != 0; });
+  Value constant =
+      nn::ConstantOp::create(placed, attention.getLoc(), type, DenseElementsAttr::get(type, bits));
+  tables.try_emplace(constant, std::move(table));
+  return constant;
+}
+
+/// Both of them; a table, where both are.
+Value NormalForm::together(Value a, Value b) {
+  if (!a)
+    return b;
+  Value both =
+      nn::ElementwiseOp::create(placed, b.getLoc(), nn::ElementwiseFn::logical_and, ValueRange{a, b});
+  auto first = tables.find(a), second = tables.find(b);
+  if (first == tables.end() || second == tables.end())
+    return both;
+  std::optional<Table> table = computeTable(both.getDefiningOp(), {&first->second, &second->second});
+  if (table)
+    tables.try_emplace(both, std::move(*table));
+  return both;
+}
+
+/// Causal order and tables as one table, since a window that is no narrower than a size is causal order
+/// there; then the other conditions.
+void NormalForm::gatherMask(nn::AttentionOp attention) {
+  Value mask = attention.getMask();
+  if (mask && !typeOf(mask).getElementType().isInteger(1))
+    return;
+  SmallVector<Value> conditions;
+  if (mask)
+    conditionsOf(mask, conditions);
+  placed.setInsertionPoint(attention);
+  Value gathered = attention.getCausal() ? triangle(attention) : Value();
+  for (bool isTable : {true, false})
+    for (Value each : conditions)
+      if (tables.contains(each) == isTable)
+        gathered = together(gathered, each);
+  if (!gathered)
+    return;
+  auto masked = nn::AttentionOp::create(
+      placed, attention.getLoc(), attention.getResultTypes(), attention.getQuery(), attention.getKey(),
+      attention.getValue(), gathered, attention.getHidden(), /*causal=*/false, attention.getScale());
+  attention.replaceAllUsesWith(masked);
 }
 
 } // namespace

@@ -102,7 +102,16 @@ LogicalResult PaddingWalk::settle(Site &site, Value result, Facts &known) {
   return success();
 }
 
-/// Low scores stay low but through functions that flatten them.
+/// select(is_nan(p), 0, p) of a softmax p, whose rows are NaN where all is hidden.
+static bool replacesHiddenRows(nn::ElementwiseOp op) {
+  auto condition = op.getOperands()[0].getDefiningOp<nn::ElementwiseOp>();
+  bool asks = condition && condition.getFn() == nn::ElementwiseFn::is_nan &&
+              condition.getOperands()[0] == op.getOperands()[2];
+  auto softmax = asks ? op.getOperands()[2].getDefiningOp<nn::SoftmaxOp>() : nn::SoftmaxOp();
+  return softmax && !softmax.getLog();
+}
+
+/// Low scores stay low but through functions that flatten them. NaN is not ordinary.
 static bool isOrdinary(Site &site, const Facts &result) {
   Type element = elementOf(site.op->getResult(0));
   bool areOperands = llvm::all_of(site.operands, [](const Facts *each) { return each->isOrdinary; });
@@ -113,14 +122,17 @@ static bool isOrdinary(Site &site, const Facts &result) {
   if (isa<nn::GatherOp, nn::GatherElementsOp>(site.op))
     return site.operands[0]->isOrdinary;
   if (auto softmax = dyn_cast<nn::SoftmaxOp>(site.op))
-    return !softmax.getLog() || areOperands;
+    return result.isFinite && (!softmax.getLog() || areOperands);
   auto elementwise = dyn_cast<nn::ElementwiseOp>(site.op);
   if (elementwise && elementwise.getFn() == nn::ElementwiseFn::select && site.operands[0]->number)
     return site.operands[*site.operands[0]->number != 0 ? 1 : 2]->isOrdinary;
+  if (elementwise && elementwise.getFn() == nn::ElementwiseFn::select && replacesHiddenRows(elementwise))
+    return site.operands[1]->isOrdinary;
   bool flattens = elementwise && (elementwise.getFn() == nn::ElementwiseFn::exp ||
                                   elementwise.getFn() == nn::ElementwiseFn::sigmoid ||
                                   elementwise.getFn() == nn::ElementwiseFn::tanh);
-  return areOperands || flattens || element.isInteger(1) || isa<nn::AttentionOp>(site.op);
+  return areOperands || (flattens && site.operands[0]->isFinite) || element.isInteger(1) ||
+         (isa<nn::AttentionOp>(site.op) && result.isFinite);
 }
 
 /// Low scores that are added, chosen or moved are not high.

@@ -84,7 +84,7 @@ std::optional<int64_t> lengthOf(nn::ReduceOp op, const Facts &input, Site &site)
   for (int64_t each : op.getAxes())
     others *= each == axis->axis ? 1 : input0.getDimSize(each);
   bool isPerSample = !placement.isBatched() || !llvm::is_contained(op.getAxes(), placement.dim);
-  bool isOne = others == 1 && axis->outer == 1 && axis->inner == 1;
+  bool isOne = others == 1 && axis->isPlain();
   return isPerSample && isOne && llvm::is_contained(op.getAxes(), axis->axis)
              ? std::optional(axis->fill->from)
              : std::nullopt;
@@ -94,6 +94,9 @@ LogicalResult reduce(nn::ReduceOp op, Site &site, Results results) {
   Facts facts = *site.operands[0];
   std::optional<int64_t> length = lengthOf(op, facts, site);
   std::optional<int64_t> count = 1;
+  // What holds for known rows alone tells nothing of a sum over the rows too.
+  bool sumsRows =
+      llvm::count_if(op.getAxes(), [&](int64_t axis) { return site.isRagged(op.getInput(), axis); }) > 1;
   for (int64_t axis : op.getAxes()) {
     if (!site.isRagged(op.getInput(), axis)) {
       count = count ? std::optional(*count * cast<RankedTensorType>(op.getInput().getType()).getDimSize(axis))
@@ -103,7 +106,8 @@ LogicalResult reduce(nn::ReduceOp op, Site &site, Results results) {
     count = std::nullopt;
     std::optional<Fill> fill = site.fill(0, axis);
     const RaggedAxis *ragged = facts.along(axis);
-    if (!fill || !isNeutral(op.getKind(), *fill, facts, elementOf(op.getInput())) ||
+    if (!fill || (sumsRows && !fill->isOfAll()) ||
+        !isNeutral(op.getKind(), *fill, facts, elementOf(op.getInput())) ||
         failed(leaveOut(facts, *ragged, *fill)))
       return refuseOver(site, nounOf(op.getKind()), op.getInput(), axis);
   }
@@ -136,18 +140,19 @@ LogicalResult argReduce(nn::ArgReduceOp op, Site &site, Results results) {
   if (site.isRagged(op.getInput(), axis)) {
     std::optional<Fill> fill = site.fill(0, axis);
     const RaggedAxis ragged = *facts.along(axis);
-    bool isPlain = ragged.outer == 1 && ragged.inner == 1;
-    if (!isPlain || !fill || !isNeutral(op.getKind(), *fill, facts, elementOf(op.getInput())) ||
+    if (!ragged.isPlain() || !fill || !isNeutral(op.getKind(), *fill, facts, elementOf(op.getInput())) ||
         failed(leaveOut(facts, ragged, *fill)))
       return refuseOver(site, "the index of " + nounOf(op.getKind()), op.getInput(), axis);
     // The first of them, and one before the end is among them.
-    if (!fill->isCausal)
+    if (fill->isOfAll())
       result.below = std::max<int64_t>(fill->from, 0);
   }
   dropAxes(facts, axis);
   result.axes = facts.axes;
-  for (RaggedAxis &each : result.axes)
+  for (RaggedAxis &each : result.axes) {
     each.fill.reset();
+    each.first = {};
+  }
   return success();
 }
 
@@ -157,11 +162,14 @@ LogicalResult cumSum(nn::CumSumOp op, Site &site, Results results) {
   result.isTable = false;
   result.number = std::nullopt;
   result.length = result.below = std::nullopt;
+  result.diagonal = {};
   for (RaggedAxis &each : result.axes)
     each.first = {};
   result.least = result.least && *result.least >= 0 ? std::optional(0.0) : std::nullopt;
+  // From the right, sums hold rows that come later, of which causal order hides less.
   for (RaggedAxis &each : result.axes)
-    if (each.axis != axis && !(each.fill && each.fill->isNumber(0)))
+    if (each.axis != axis &&
+        !(each.fill && each.fill->isNumber(0) && (each.fill->isOfAll() || !op.getReverse())))
       each.fill.reset();
     else if (each.fill)
       each.fill->before.reset();
@@ -169,9 +177,8 @@ LogicalResult cumSum(nn::CumSumOp op, Site &site, Results results) {
   if (!ragged)
     return success();
   std::optional<Fill> fill = site.fill(0, axis);
-  bool isPlain = ragged->outer == 1 && ragged->inner == 1;
   bool endsInZeros = fill && fill->isNumber(0) && !fill->isCausal && fill->from <= ragged->end();
-  if (!isPlain || (op.getReverse() && !endsInZeros))
+  if (!ragged->isPlain() || (op.getReverse() && !endsInZeros))
     return refuseOver(site, op.getReverse() ? "a running sum from the right" : "a running sum", op.getInput(),
                       axis);
   if (!op.getReverse())
@@ -187,8 +194,10 @@ LogicalResult topK(nn::TopKOp op, Site &site, Results results) {
   for (Facts &result : results) {
     result.axes = site.operands[0]->axes;
     result.isFinite = site.operands[0]->isFinite;
-    for (RaggedAxis &each : result.axes)
+    for (RaggedAxis &each : result.axes) {
       each.fill.reset();
+      each.first = {};
+    }
   }
   results[1].least = 0;
   return success();

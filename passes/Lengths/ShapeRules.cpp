@@ -9,9 +9,6 @@ namespace {
 
 ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
-/// An axis whose elements are positions, one by one.
-bool isPlain(const RaggedAxis &axis) { return axis.outer == 1 && axis.inner == 1; }
-
 /// What holds of every element, whatever their order.
 void keepElements(const Facts &from, Facts &to) {
   to.isFinite = from.isFinite;
@@ -20,6 +17,7 @@ void keepElements(const Facts &from, Facts &to) {
   to.length = from.length;
   to.below = from.below;
   to.least = from.least;
+  to.diagonal = from.diagonal;
 }
 
 /// Elements between the positions of one ragged axis and the next, in row-major order.
@@ -100,7 +98,7 @@ LogicalResult broadcast(nn::BroadcastOp op, Site &site, Results results) {
 void shiftAxis(Facts &facts, RaggedAxis &axis, int64_t start) {
   axis.known = moved(axis.known, -start);
   if (start != 0)
-    axis.first = {};
+    axis.first = facts.diagonal = {};
   // What is put in front is not filled, however short the sample is.
   if (axis.fill && start < 0)
     axis.fill->from = std::max<int64_t>(axis.fill->from, -1);
@@ -129,14 +127,14 @@ LogicalResult sliceAxis(nn::SliceOp op, Site &site, RaggedAxis axis, Facts &resu
                            " that are counted from the padded end",
                        "count from the left, or gather at the sample's own length");
   bool stays = site.isRagged(op.getResult(), axis.axis);
-  if (stays && isPlain(axis) && op.getStrides()[axis.axis] == 1) {
+  if (stays && axis.isPlain() && op.getStrides()[axis.axis] == 1) {
     shiftAxis(result, *result.along(axis.axis), start);
     return success();
   }
   llvm::erase_if(result.axes, [&](const RaggedAxis &each) { return each.axis == axis.axis; });
   int64_t last = start + (extent - 1) * op.getStrides()[axis.axis];
   // A sample has at least one position.
-  bool isInside = isPlain(axis) && last < moved(1, axis.known >= kEverywhere ? kEverywhere : axis.known);
+  bool isInside = axis.isPlain() && last < moved(1, axis.known >= kEverywhere ? kEverywhere : axis.known);
   if (axis.known >= kEverywhere || (!stays && isInside))
     return success();
   return site.refuse("takes " + std::string(stays ? "every other position" : "a fixed number of positions") +
@@ -167,15 +165,16 @@ LogicalResult slice(nn::SliceOp op, Site &site, Results results) {
 }
 
 /// Numbers after the last position of a size: after the end of a shorter sample there is the axis's own
-/// fill, so both must be one number for that to hold.
+/// fill, so both must be one number for that to hold. The longest sample has them where a larger size goes
+/// on.
 void endWith(RaggedAxis &axis, std::optional<double> number) {
   bool isSame = axis.fill && number && axis.fill->isNumber(*number);
+  if (!isSame || axis.fill->from > axis.shift)
+    axis.known = std::min(axis.known, axis.shift);
   if (isSame)
     axis.fill->before.reset();
-  else {
+  else
     axis.fill.reset();
-    axis.known = std::min(axis.known, axis.shift);
-  }
 }
 
 LogicalResult pad(nn::PadOp op, Site &site, Results results) {
@@ -196,13 +195,14 @@ LogicalResult pad(nn::PadOp op, Site &site, Results results) {
       continue;
     for (RaggedAxis &ragged : result.axes) {
       if (ragged.axis != axis) {
-        if (ragged.fill && !(value && ragged.fill->isNumber(*value) && !ragged.fill->isCausal))
+        if (ragged.fill && !(value && ragged.fill->isNumber(*value) && ragged.fill->isOfAll()))
           ragged.fill.reset();
         if (ragged.fill)
           ragged.fill->before.reset();
+        ragged.first = result.diagonal = {};
         continue;
       }
-      if (!isPlain(ragged) && (low != 0 || high != 0))
+      if (!ragged.isPlain() && (low != 0 || high != 0))
         return site.refuse("pads axis " + Twine(axis) + " of " + site.shape(op.getInput()) +
                            ", which holds positions and features");
       if (high != 0)
@@ -233,13 +233,14 @@ LogicalResult concatPositions(nn::ConcatOp op, Site &site, Facts &result) {
       joined->outer += ragged->outer;
       joined->known = std::min(joined->known, ragged->known);
       joined->fill.reset();
+      joined->first = {};
       continue;
     }
     joined = *ragged;
   }
   if (!joined)
     return success();
-  if (!isPlain(*joined) && lead != 0)
+  if (!joined->isPlain() && lead != 0)
     return site.refuse("puts rows before axis " + Twine(axis) + ", which holds positions and features");
   if (joined->fill)
     joined->fill->before.reset();
@@ -266,7 +267,8 @@ LogicalResult concat(nn::ConcatOp op, Site &site, Results results) {
     bool isSame = first && first->kind == Fill::Kind::Number;
     for (unsigned i = 1; isSame && i < joined.size(); ++i) {
       std::optional<Fill> fill = site.fill(i, ragged.axis);
-      isSame = fill && fill->isNumber(first->number) && fill->isCausal == first->isCausal;
+      isSame = fill && fill->isNumber(first->number) && fill->isCausal == first->isCausal &&
+               fill->isOfKnown == first->isOfKnown;
       if (isSame)
         first->from = std::max(first->from, fill->from);
     }
@@ -288,6 +290,7 @@ LogicalResult concat(nn::ConcatOp op, Site &site, Results results) {
       if (known && !known->isAlignedWith(ragged))
         return site.refuse("puts values side by side whose positions lie in different orders");
       ragged.fill.reset();
+      ragged.first = {};
       if (known)
         known->known = std::min(known->known, ragged.known);
       else

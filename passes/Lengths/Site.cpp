@@ -20,8 +20,7 @@ std::optional<Fill> Site::fill(unsigned operand, int64_t axis) const {
   if (ragged && ragged->fill)
     return ragged->fill;
   const RaggedAxis *other = ragged && facts.isTable ? facts.other(axis) : nullptr;
-  if (!other || !other->isAlignedWith(RaggedAxis{.shift = other->shift}) ||
-      !ragged->isAlignedWith(RaggedAxis{.shift = ragged->shift}))
+  if (!other || !other->isPlain() || !ragged->isPlain())
     return std::nullopt;
   return tables.causalFill(op->getOperand(operand), axis, other->axis);
 }
@@ -43,6 +42,24 @@ First Site::first(unsigned operand, int64_t axis) const {
   if (number)
     return First::of(*number);
   return facts.isOrdinary ? First{First::Kind::Ordinary} : ragged ? ragged->first : First();
+}
+
+First Site::diagonal(unsigned operand, int64_t axis, int64_t other) const {
+  const Facts &facts = *operands[operand];
+  const RaggedAxis *axes[] = {facts.along(axis), facts.along(other)};
+  if (facts.number)
+    return First::of(*facts.number);
+  for (const RaggedAxis *each : axes)
+    if (each && each->fill && !each->fill->isCausal && each->fill->from >= 0 && each->fill->before)
+      return First::of(*each->fill->before);
+  if (axes[0] && axes[1] && facts.diagonal.kind == First::Kind::Number)
+    return facts.diagonal;
+  bool isSquare = axes[0] && axes[1] && facts.isTable && axes[0]->isPlain() && axes[1]->isPlain();
+  std::optional<double> number =
+      isSquare ? tables.diagonalNumber(op->getOperand(operand), axis, other) : std::nullopt;
+  if (number)
+    return First::of(*number);
+  return facts.isOrdinary ? First{First::Kind::Ordinary} : axes[0] && axes[1] ? facts.diagonal : First();
 }
 
 std::string Site::shape(Value value) const {
@@ -85,6 +102,16 @@ LogicalResult joinAxes(Site &site, ArrayRef<Joined> operands, Facts &result) {
       known->known = std::min(known->known, axis.known);
     }
   return success();
+}
+
+bool opensRows(Facts &facts, int64_t axis, const First &first, const First &diagonal) {
+  if (first.isOrdinary())
+    return true;
+  RaggedAxis *rows = facts.other(axis);
+  if (!rows || !diagonal.isOrdinary() || facts.along(axis)->shift < 0)
+    return false;
+  rows->known = std::min<int64_t>(rows->known, 0);
+  return true;
 }
 
 LogicalResult leaveOut(Facts &facts, const RaggedAxis &axis, const Fill &fill) {

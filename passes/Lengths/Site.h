@@ -24,6 +24,8 @@ struct Site {
   std::optional<Fill> fill(unsigned operand, int64_t axis) const;
   /// The same of position 0.
   First first(unsigned operand, int64_t axis) const;
+  /// Where two axes are at one position before the end; the operand may have one of them, or none.
+  First diagonal(unsigned operand, int64_t axis, int64_t other) const;
   bool isRagged(mlir::Value value, int64_t axis) const { return sizes.isRagged(value, axis); }
   /// "[16, 8]", with the dimension's own extents at the smallest size.
   std::string shape(mlir::Value value) const;
@@ -74,6 +76,10 @@ struct Joined {
   int64_t offset;
 };
 llvm::LogicalResult joinAxes(Site &site, llvm::ArrayRef<Joined> operands, Facts &result);
+
+/// Whether every row that stays known has something along `axis` before the end that is not hidden: position
+/// 0, or the row's own, for which rows after the end are given up.
+bool opensRows(Facts &facts, int64_t axis, const First &first, const First &diagonal);
 
 /// Lets all positions of `facts` from the end on be left out of a sum or a softmax over `axis`, whose fill is
 /// neutral: where that is causal, fewer positions are known along the other axis. Failure: some are not

@@ -172,15 +172,28 @@ const Table *Tables::find(Value value) {
   return (known[value] = std::move(kept)).get();
 }
 
-std::optional<double> Tables::firstNumber(Value value, int64_t axis) {
-  const Table *table = find(value);
+/// The number of all elements whose flat index is one of those; they include the first.
+static std::optional<double> numberWhere(const Table *table, function_ref<bool(int64_t)> isOne) {
   if (!table || table->data.empty())
     return std::nullopt;
-  int64_t stride = stridesOf(table->shape)[axis], extent = table->shape[axis];
   for (size_t n = 0; n < table->data.size(); ++n)
-    if (static_cast<int64_t>(n) / stride % extent == 0 && table->data[n] != table->data[0])
+    if (isOne(static_cast<int64_t>(n)) && table->data[n] != table->data[0])
       return std::nullopt;
   return table->data[0];
+}
+
+std::optional<double> Tables::firstNumber(Value value, int64_t axis) {
+  const Table *table = find(value);
+  SmallVector<int64_t> strides = table ? stridesOf(table->shape) : SmallVector<int64_t>();
+  return numberWhere(table, [&](int64_t n) { return n / strides[axis] % table->shape[axis] == 0; });
+}
+
+std::optional<double> Tables::diagonalNumber(Value value, int64_t axis, int64_t other) {
+  const Table *table = find(value);
+  SmallVector<int64_t> strides = table ? stridesOf(table->shape) : SmallVector<int64_t>();
+  return numberWhere(table, [&](int64_t n) {
+    return n / strides[axis] % table->shape[axis] == n / strides[other] % table->shape[other];
+  });
 }
 
 std::optional<Fill> Tables::causalFill(Value value, int64_t axis, int64_t other) {

@@ -26,6 +26,8 @@ public:
   std::optional<Fill> causalFill(mlir::Value value, int64_t axis, int64_t other);
   /// The one number at position 0 of `axis`, whatever the other axes' positions.
   std::optional<double> firstNumber(mlir::Value value, int64_t axis);
+  /// The one number where both axes are at the same position.
+  std::optional<double> diagonalNumber(mlir::Value value, int64_t axis, int64_t other);
 
 private:
   std::optional<Table> compute(mlir::Operation *op);

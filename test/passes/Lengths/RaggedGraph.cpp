@@ -7,8 +7,8 @@ using Fn = accum::nn::ElementwiseFn;
 
 namespace accum::test {
 
-RaggedGraph::RaggedGraph(MLIRContext &context, uint64_t seed)
-    : random(seed), builders{OpBuilder(&context), OpBuilder(&context)} {
+RaggedGraph::RaggedGraph(MLIRContext &context, uint64_t seed, bool hasWindows)
+    : hasWindows(hasWindows), random(seed), builders{OpBuilder(&context), OpBuilder(&context)} {
   context.loadDialect<nn::NNDialect, train::TrainDialect, func::FuncDialect>();
   std::pair<const char *, SmallVector<int64_t>> tables[] = {
       {"places", {12, 4}}, {"square", {4, 4}}, {"row", {4}}};
@@ -157,17 +157,27 @@ void RaggedGraph::makeElementwise() {
   elementwise(binary[pick(5)], {first, second});
 }
 
+int64_t RaggedGraph::places(int64_t axis) {
+  return add({}, [&](OpBuilder &builder, ArrayRef<Value>, int64_t size) -> Value {
+    SmallVector<int64_t> shape{1, 1};
+    shape[axis] = size;
+    return nn::IotaOp::create(builder, builder.getUnknownLoc(),
+                              RankedTensorType::get(shape, builder.getI64Type()), axis);
+  });
+}
+
 int64_t RaggedGraph::causalMask() {
-  int64_t axes[2];
-  for (int64_t axis : {0, 1})
-    axes[axis] = add({}, [&](OpBuilder &builder, ArrayRef<Value>, int64_t size) -> Value {
-      SmallVector<int64_t> shape{1, 1};
-      shape[axis] = size;
-      return nn::IotaOp::create(builder, builder.getUnknownLoc(),
-                                RankedTensorType::get(shape, builder.getI64Type()), axis);
-    });
-  int64_t queries = pick(3) ? axes[0] : elementwise(Fn::add, {axes[0], constant(double(pick(3)) - 1, true)});
-  return elementwise(pick(5) ? Fn::le : Fn::lt, {axes[1], queries});
+  int64_t rows = places(0), columns = places(1);
+  int64_t queries = pick(3) ? rows : elementwise(Fn::add, {rows, constant(double(pick(3)) - 1, true)});
+  return elementwise(pick(5) ? Fn::le : Fn::lt, {columns, queries});
+}
+
+/// Causal order, and keys no further back than two or three; now and then only those that the mask shows.
+int64_t RaggedGraph::windowMask() {
+  int64_t seen = causalMask();
+  int64_t keys = elementwise(Fn::add, {places(1), constant(double(pick(3) + 1), true)});
+  int64_t window = elementwise(Fn::logical_and, {seen, elementwise(Fn::gt, {keys, places(0)})});
+  return pick(2) ? window : elementwise(Fn::logical_and, {window, cast(mask, builders[0].getI1Type())});
 }
 
 /// The mask as zeros and ones, as what is hidden, times something, or as a select.
@@ -211,7 +221,8 @@ void RaggedGraph::makeScores() {
   int64_t scores = product("bqd,bkd->bqk", find(isRows), find(isRows));
   int64_t keys = cast(mask, builders[0].getI1Type());
   if (pick(2))
-    scores = elementwise(Fn::select, {causalMask(), scores, constant(pick(2) ? -1e30 : -INFINITY)});
+    scores = elementwise(Fn::select, {hasWindows && pick(2) ? windowMask() : causalMask(), scores,
+                                      constant(pick(2) ? -1e30 : -INFINITY)});
   else if (pick(4))
     scores = elementwise(Fn::add, {elementwise(Fn::select, {keys, constant(0), constant(-1e30)}), scores});
   int64_t weights = add(scores, [&](OpBuilder &builder, ArrayRef<Value> own, int64_t) -> Value {

@@ -21,7 +21,8 @@ public:
   /// After the end, pads hold 3 and labels -100.
   enum Input : unsigned { features, mask, weights, labels, ids };
 
-  RaggedGraph(mlir::MLIRContext &context, uint64_t seed);
+  /// hasWindows: some scores are hidden by a window.
+  RaggedGraph(mlir::MLIRContext &context, uint64_t seed, bool hasWindows);
 
   /// Tries that many ops, and closes the graphs.
   void grow(int tries);
@@ -47,7 +48,9 @@ private:
   int64_t elementwise(nn::ElementwiseFn fn, llvm::ArrayRef<int64_t> operands);
   int64_t cast(int64_t value, mlir::Type element);
   int64_t reshape(int64_t value, llvm::function_ref<void(llvm::SmallVector<int64_t> &)> change);
+  int64_t places(int64_t axis);
   int64_t causalMask();
+  int64_t windowMask();
   void makeOp();
   void makeElementwise();
   void makeMask();
@@ -60,6 +63,7 @@ private:
   void makeLoss();
   void makeAttention();
 
+  bool hasWindows;
   std::mt19937_64 random;
   mlir::OpBuilder builders[2];
   llvm::SmallVector<mlir::Value> values[2];

@@ -152,3 +152,29 @@ func.func @forward(%x: tensor<1x{S}xi64, #b>) -> tensor<1x1xi64, #b> {
   %y = nn.slice %h at [0, 1] by [1, 1] : tensor<1x{S}xi64, #b> -> tensor<1x1xi64, #b>
   return %y : tensor<1x1xi64, #b>
 }
+
+// -----
+
+// A window: queries do not see key 0, but themselves, if they are before the end.
+// expected-remark @below {{input 0 axis 1: 0 after the end}} expected-remark @below {{input 1 axis 1: 0 after the end, 1 before it}}
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x{S}xi1, #b>) -> tensor<1x4xf32, #b> {
+  %zero = nn.constant {value = dense<0.0> : tensor<f32>} : tensor<f32, #r>
+  %low = nn.constant {value = dense<-3.40282347E+38> : tensor<f32>} : tensor<f32, #r>
+  %two = nn.constant {value = dense<2> : tensor<i64>} : tensor<i64, #r>
+  %i = nn.iota 0 : tensor<{S}x1xi64, #r>
+  %j = nn.iota 1 : tensor<1x{S}xi64, #r>
+  %t = nn.elementwise <le> (%j, %i) : (tensor<1x{S}xi64, #r>, tensor<{S}x1xi64, #r>) -> tensor<{S}x{S}xi1, #r>
+  %n = nn.elementwise <add> (%j, %two) : (tensor<1x{S}xi64, #r>, tensor<i64, #r>) -> tensor<1x{S}xi64, #r>
+  %w = nn.elementwise <gt> (%n, %i) : (tensor<1x{S}xi64, #r>, tensor<{S}x1xi64, #r>) -> tensor<{S}x{S}xi1, #r>
+  %c = nn.elementwise <logical_and> (%t, %w) : (tensor<{S}x{S}xi1, #r>, tensor<{S}x{S}xi1, #r>) -> tensor<{S}x{S}xi1, #r>
+  %k = nn.reshape %m : tensor<1x{S}xi1, #b> -> tensor<1x1x{S}xi1, #b>
+  %a = nn.elementwise <logical_and> (%c, %k) : (tensor<{S}x{S}xi1, #r>, tensor<1x1x{S}xi1, #b>) -> tensor<1x{S}x{S}xi1, #b>
+  %h = nn.elementwise <select> (%a, %zero, %low) : (tensor<1x{S}x{S}xi1, #b>, tensor<f32, #r>, tensor<f32, #r>) -> tensor<1x{S}x{S}xf32, #b>
+  %q = nn.contract "bqd,bkd->bqk" (%x, %x) : (tensor<1x{S}x4xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x{S}x{S}xf32, #b>
+  %s = nn.elementwise <add> (%q, %h) : (tensor<1x{S}x{S}xf32, #b>, tensor<1x{S}x{S}xf32, #b>) -> tensor<1x{S}x{S}xf32, #b>
+  %p = nn.softmax(%s) {axis = 2 : i64} : (tensor<1x{S}x{S}xf32, #b>) -> tensor<1x{S}x{S}xf32, #b>
+  %o = nn.contract "bqk,bkd->bqd" (%p, %x) : (tensor<1x{S}x{S}xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x{S}x4xf32, #b>
+  %f = nn.cast %m : tensor<1x{S}xi1, #b> -> tensor<1x{S}xf32, #b>
+  %y = nn.contract "bqd,bq->bd" (%o, %f) : (tensor<1x{S}x4xf32, #b>, tensor<1x{S}xf32, #b>) -> tensor<1x4xf32, #b>
+  return %y : tensor<1x4xf32, #b>
+}

@@ -178,3 +178,38 @@ func.func @forward(%x: tensor<1x{S}x4xf32, #b>) -> tensor<1x4xf32, #b> {
   %s = nn.reduce <sum> (%y) {axes = array<i64: 1>} : (tensor<1x{S}x4xf32, #b>) -> tensor<1x4xf32, #b>
   return %s : tensor<1x4xf32, #b>
 }
+
+// -----
+
+// The maximum over queries and keys of a band: each hides the other, where it is known alone.
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>) -> tensor<1xf32, #b> {
+  %low = nn.constant {value = dense<-3.40282347E+38> : tensor<f32>} : tensor<f32, #r>
+  %i = nn.iota 0 : tensor<{S}x1xi64, #r>
+  %j = nn.iota 1 : tensor<1x{S}xi64, #r>
+  %band = nn.elementwise <eq> (%i, %j) : (tensor<{S}x1xi64, #r>, tensor<1x{S}xi64, #r>) -> tensor<{S}x{S}xi1, #r>
+  %q = nn.contract "bqd,bkd->bqk" (%x, %x) : (tensor<1x{S}x4xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x{S}x{S}xf32, #b>
+  %s = nn.elementwise <select> (%band, %q, %low) : (tensor<{S}x{S}xi1, #r>, tensor<1x{S}x{S}xf32, #b>, tensor<f32, #r>) -> tensor<1x{S}x{S}xf32, #b>
+  // expected-error @below {{takes the maximum over the positions along axis 1 of [1, 6, 6]}}
+  // expected-note @below {{mask it first}} expected-note @below {{one size}}
+  %y = nn.reduce <max> (%s) {axes = array<i64: 1, 2>} : (tensor<1x{S}x{S}xf32, #b>) -> tensor<1xf32, #b>
+  return %y : tensor<1xf32, #b>
+}
+
+// -----
+
+// A running sum from the right over queries: what a query hides, a later one may see.
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>) -> tensor<1x4xf32, #b> {
+  %zero = nn.constant {value = dense<0.0> : tensor<f32>} : tensor<f32, #r>
+  %i = nn.iota 0 : tensor<{S}x1xi64, #r>
+  %j = nn.iota 1 : tensor<1x{S}xi64, #r>
+  %t = nn.elementwise <le> (%j, %i) : (tensor<1x{S}xi64, #r>, tensor<{S}x1xi64, #r>) -> tensor<{S}x{S}xi1, #r>
+  %q = nn.contract "bqd,bkd->bqk" (%x, %x) : (tensor<1x{S}x4xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x{S}x{S}xf32, #b>
+  %s = nn.elementwise <select> (%t, %q, %zero) : (tensor<{S}x{S}xi1, #r>, tensor<1x{S}x{S}xf32, #b>, tensor<f32, #r>) -> tensor<1x{S}x{S}xf32, #b>
+  // expected-error @below {{takes a running sum from the right over the positions along axis 1 of [1, 6, 6]}}
+  // expected-note @below {{mask it first}} expected-note @below {{one size}}
+  %c = nn.cumsum(%s) {axis = 1 : i64, reverse} : (tensor<1x{S}x{S}xf32, #b>) -> tensor<1x{S}x{S}xf32, #b>
+  %o = nn.contract "bqk,bkd->bqd" (%c, %x) : (tensor<1x{S}x{S}xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x{S}x4xf32, #b>
+  %f = nn.slice %o at [0, 0, 0] by [1, 1, 1] : tensor<1x{S}x4xf32, #b> -> tensor<1x1x4xf32, #b>
+  %y = nn.reshape %f : tensor<1x1x4xf32, #b> -> tensor<1x4xf32, #b>
+  return %y : tensor<1x4xf32, #b>
+}
