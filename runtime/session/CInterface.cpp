@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <sys/stat.h>
 
 using namespace accum::runtime;
 
@@ -269,19 +268,19 @@ int accum_newest_checkpoint(const char *root, uint64_t *step) {
 
 int accum_share_checkpoints(accum_session *session, const char *root) {
   return guarded(session, ACCUM_CHECKPOINTS,
-                 [&](Session &own) { return report(own.shareCheckpoints(root)); });
+                 [&](Session &own) { return report(own.savedRuns().share(root)); });
 }
 
 int accum_checkpoint_background(accum_session *session) {
   return guarded(session, ACCUM_CHECKPOINTS,
-                 [&](Session &own) { return report(own.checkpointInBackground()); });
+                 [&](Session &own) { return report(own.savedRuns().writeInBackground()); });
 }
 
 int accum_finish_checkpoint(accum_session *session, int32_t wait) {
   if (isOrphan()) // what is being written is the parent's
     return 0;
   return guarded(session, ACCUM_CHECKPOINTS,
-                 [&](Session &own) { return report(own.finishCheckpoint(wait != 0)); });
+                 [&](Session &own) { return report(own.savedRuns().finish(wait != 0)); });
 }
 
 int accum_checkpoint(accum_session *session, const char *root, uint64_t step, uint64_t keep) {
@@ -292,15 +291,7 @@ int accum_checkpoint(accum_session *session, const char *root, uint64_t step, ui
 int accum_resume(accum_session *session, const char *path, int32_t weights_only, uint64_t *step,
                  int32_t *found) {
   return guarded(session, ACCUM_RESUMES, [&](Session &own) {
-    struct stat info;
-    bool isOne = stat((std::string(path) + "/checkpoint.json").c_str(), &info) == 0;
-    Expected<std::optional<uint64_t>> resumed = std::optional<uint64_t>();
-    if (!isOne)
-      resumed = own.resumeNewest(path, weights_only != 0);
-    else if (auto one = own.resume(path, weights_only != 0))
-      resumed = std::optional(*one);
-    else
-      return report(one.error());
+    auto resumed = own.resume(path, weights_only != 0);
     if (!resumed)
       return report(resumed.error());
     *found = resumed->has_value();
@@ -317,8 +308,8 @@ int accum_save_weights(accum_session *session, const char *path, const accum_sav
     if (known.dtype && stored != ACCUM_F16 && stored != ACCUM_BF16)
       return report(Error{kExitUsage, "weights are saved as f16 or bf16, or as they are trained", "usage"});
     return report(
-        own.saveWeights({path, known.names ? known.names : "onnx", stored, known.model ? known.model : "",
-                         known.keep_old != 0, known.check_only != 0}));
+        own.parameters().save({path, known.names ? known.names : "onnx", stored,
+                               known.model ? known.model : "", known.keep_old != 0, known.check_only != 0}));
   });
 }
 
@@ -326,7 +317,7 @@ int accum_init_weights(accum_session *session, const accum_init_options *options
   return guarded(session, ACCUM_RESUMES, [&](Session &own) {
     accum_init_options known = {};
     std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
-    auto held = own.initWeights({known.path, known.names ? known.names : "", known.partial != 0});
+    auto held = own.parameters().init({known.path, known.names ? known.names : "", known.partial != 0});
     if (!held)
       return report(held.error());
     *taken = int64_t(*held);
@@ -348,8 +339,10 @@ int accum_fill_memory(accum_session *session, uint8_t byte) {
 
 int accum_write_tensor(accum_session *session, const char *kind, const char *name, const void *data,
                        uint64_t bytes) {
-  return guarded(
-      [&] { return report(session->session->write(kind, name, static_cast<const uint8_t *>(data), bytes)); });
+  return guarded([&] {
+    return report(
+        session->session->parameters().write(kind, name, static_cast<const uint8_t *>(data), bytes));
+  });
 }
 
 int accum_write(accum_session *session, const char *name, const void *data, uint64_t bytes) {
@@ -374,7 +367,7 @@ int accum_assist(accum_session *session) {
 
 int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor) {
   return guarded(session, ACCUM_READS, [&](Session &own) {
-    auto found = own.read(kind, name);
+    auto found = own.parameters().read(kind, name);
     if (!found)
       return report(found.error());
     *tensor = *found;
@@ -385,8 +378,9 @@ int accum_read(const accum_session *session, const char *kind, const char *name,
 int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
                int32_t keepOld) {
   std::string where = path ? path : "";
-  return guarded(session, ACCUM_READS,
-                 [&](Session &own) { return report(own.save(kind, names, where, keepOld != 0)); });
+  return guarded(session, ACCUM_READS, [&](Session &own) {
+    return report(own.parameters().saveTensors(kind, names, where, keepOld != 0));
+  });
 }
 
 } // extern "C"

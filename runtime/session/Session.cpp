@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening an artifact, and the frame around a step.
+// Opening an opened.artifact, and the frame around a step.
 #include "runtime/session/Session.h"
 #include "runtime/files/Convert.h"
 #include "runtime/session/NotFinite.h"
@@ -32,49 +32,42 @@ Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
   if (!artifact)
     return artifact.error();
   auto session = std::make_unique<Session>();
-  session->artifact = std::move(*artifact);
+  session->opened.artifact = std::move(*artifact);
   session->skipNan = options.skip_nan != 0;
   session->ownSamples = options.local_batches != 0;
-  session->batches = {{0, session->artifact.manifest.batch}};
+  session->batches = {{0, session->opened.artifact.manifest.batch}};
   if (Status status = session->joinRanks(options); !status)
     return status.error();
-  Collectives::Doing doing(*session->collectives, ACCUM_OPENS, 0);
+  Collectives::Doing doing(*session->opened.ranks, ACCUM_OPENS, 0);
   if (Status status = session->requireOneArtifact(!options.random_params && !options.awaits_weights); !status)
     return status.error();
   // Collectives come only where all ranks got so far.
-  if (Status status = session->agree(session->prepare(options)); !status)
+  if (Status status = session->opened.agree(session->prepare(options)); !status)
     return status.error();
-  if (Status status = session->agree(session->device->join(*session->collectives)); !status)
+  if (Status status = session->opened.agree(session->opened.device->join(*session->opened.ranks)); !status)
     return status.error();
-  if (Status status = session->agree(session->start(options)); !status)
+  if (Status status = session->opened.agree(session->start(options)); !status)
     return status.error();
   return session;
 }
 
-/// A run from random numbers does without the weights: then their file may be gone.
-void Session::forgetWeights() {
-  struct stat info;
-  if (stat(artifact.file(kWeights).c_str(), &info) != 0)
-    std::erase_if(artifact.manifest.files, [](const FileSpec &spec) { return spec.name == kWeights; });
-}
-
 Status Session::prepare(const accum_open_options &options) {
   if (options.random_params || options.awaits_weights)
-    forgetWeights();
+    weights.forget();
   // The weights are read when there is memory for them, which the system clears meanwhile.
-  if (Status status = checkFiles(artifact, kWeights); !status)
+  if (Status status = checkFiles(opened.artifact, kWeights); !status)
     return status;
-  if (Status status = loadProgram(artifact, options.program); !status)
+  if (Status status = loadProgram(opened.artifact, options.program); !status)
     return status;
-  artifact.manifest.devices = collectives->ranks();
-  auto opened = openDevice(artifact, options.target ? options.target : "");
-  if (!opened)
-    return opened.error();
-  device = std::move(*opened);
-  if (Status status = device->load(artifact); !status)
+  opened.artifact.manifest.devices = opened.ranks->ranks();
+  auto device = openDevice(opened.artifact, options.target ? options.target : "");
+  if (!device)
+    return device.error();
+  opened.device = std::move(*device);
+  if (Status status = opened.device->load(opened.artifact); !status)
     return status;
-  return device->requireRoom(programBytes() + Staging::bytesFor(artifact.manifest),
-                             collectives->localRanks());
+  return opened.device->requireRoom(programBytes() + Staging::bytesFor(opened.artifact.manifest),
+                                    opened.ranks->localRanks());
 }
 
 Status Session::start(const accum_open_options &options) {
@@ -83,79 +76,57 @@ Status Session::start(const accum_open_options &options) {
 }
 
 uint64_t Session::programBytes() const {
-  return artifact.manifest.stateBytes + (artifact.program->scratch_bytes + 255) / 256 * 256;
+  return opened.artifact.manifest.stateBytes + (opened.artifact.program->scratch_bytes + 255) / 256 * 256;
 }
 
 Status Session::placeMemory(const accum_open_options &options) {
-  const Manifest &manifest = artifact.manifest;
-  auto allocated = device->allocate(programBytes(), Staging::bytesFor(manifest));
+  const Manifest &manifest = opened.artifact.manifest;
+  auto allocated = opened.device->allocate(programBytes(), Staging::bytesFor(manifest));
   if (!allocated)
     return allocated.error();
-  state = *allocated;
+  opened.state = *allocated;
   if (uint64_t bytes = manifest.offloadedBytes()) {
-    std::string folder = options.offload_dir ? options.offload_dir : artifact.folder;
-    if (Status status = device->reserveOffloaded(bytes, folder); !status)
+    std::string folder = options.offload_dir ? options.offload_dir : opened.artifact.folder;
+    if (Status status = opened.device->reserveOffloaded(bytes, folder); !status)
       return status;
-    decisions.push_back("offloaded: " + formatBytes(bytes) + " of the state, " + device->offloadedTo(folder));
+    opened.note("offloaded: " + formatBytes(bytes) + " of the state, " + opened.device->offloadedTo(folder));
   } else if (options.offload_dir) {
-    decisions.push_back("nothing is offloaded, and `" + std::string(options.offload_dir) +
-                        "` is not used: accumc --offload compiles for that");
+    opened.note("nothing is offloaded, and `" + std::string(options.offload_dir) +
+                "` is not used: accumc --offload compiles for that");
   }
-  memory = StateMemory(manifest, *device, *collectives, state);
+  opened.memory = StateMemory(manifest, *opened.device, *opened.ranks, opened.state);
   stagings.resize(manifest.allLengths().size());
   noMicroSteps.assign(stagings.size(), 0);
   for (size_t length = 0; length < stagings.size(); ++length)
-    stagings[length].place(manifest, length, state + programBytes());
+    stagings[length].place(manifest, length, opened.state + programBytes());
   takeNotices();
   fillInputs = [this](MicroStep at, uint8_t *block) {
-    return feeding->fill(stagings[artifact.manifest.phases[at.phase].length], *division, shareIn(at.phase),
-                         at, block);
+    return feeding->fill(stagings[opened.artifact.manifest.phases[at.phase].length], *division,
+                         shareIn(at.phase), at, block);
   };
-  return startParameters(options);
+  return weights.start({options.random_params ? std::optional(options.random_seed) : std::nullopt,
+                        options.awaits_weights != 0});
 }
 
 /// What the device has decided since the last time.
 void Session::takeNotices() {
-  std::vector<std::string> all = device->notices();
+  std::vector<std::string> all = opened.device->notices();
   for (; deviceNotices < all.size(); ++deviceNotices)
-    decisions.push_back(all[deviceNotices]);
-}
-
-/// From the file; a run from random numbers does without one.
-Status Session::startParameters(const accum_open_options &options) {
-  const Manifest &manifest = artifact.manifest;
-  if (!artifact.has(kWeights)) {
-    for (size_t p = 0; p < manifest.params.size() && options.awaits_weights; ++p)
-      unset.insert(p);
-    if (!options.random_params && !options.awaits_weights)
-      return Error{kExitFile,
-                   artifact.folder + ": the manifest lists no " + kWeights,
-                   "bad-artifact",
-                   {"compile the model again, or start from random weights: --random-params SEED"}};
-    if (Status status = inventParameters(manifest, memory); !status)
-      return status;
-  } else {
-    Status status = checkFile(artifact, kWeights);
-    if (status)
-      status = loadParameters(manifest, artifact.file(kWeights), memory);
-    if (!status)
-      return status;
-  }
-  return options.random_params ? randomizeParameters(manifest, options.random_seed, memory) : Status();
+    opened.note(all[deviceNotices]);
 }
 
 /// Between two steps every rank calls it, as it makes the steps.
 Status Session::setHyper(const HyperOptions &options) {
-  auto made = Hyper::make(artifact.manifest, options);
+  auto made = Hyper::make(opened.artifact.manifest, options);
   Status own = made ? Status() : Status(made.error());
-  if (Status status = hasBegun ? agree(own) : own; !status)
+  if (Status status = hasBegun ? opened.agree(own) : own; !status)
     return status;
   hyper = std::move(*made);
   rate = hyper.lr;
   decay.resize(2 * hyper.coefficients.decay.size()); // the same number for every option
   if (!options.rates.empty() || !options.decay.empty())
-    for (const Group &group : groupsOf(artifact.manifest, hyper.coefficients))
-      noteOnce({"group: " + runtime::describe(group)});
+    for (const Group &group : groupsOf(opened.artifact.manifest, hyper.coefficients))
+      opened.noteOnce({"group: " + runtime::describe(group)});
   return hasBegun ? requireSameNumbers(reached) : Status();
 }
 
@@ -168,7 +139,7 @@ Status Session::setSchedule(const ScheduleOptions &options, uint64_t steps) {
 }
 
 Status Session::setCut(const StepCut &value) {
-  const Manifest &manifest = artifact.manifest;
+  const Manifest &manifest = opened.artifact.manifest;
   if (value.rows < 0 || value.rows > manifest.m)
     return usage(std::to_string(value.rows) + " samples do not fit into a micro-step of " +
                  std::to_string(manifest.m));
@@ -191,15 +162,15 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
     rng[0] = feeding->options().seed;
   rng[1] = step;
   rng[2] = part == Part::Gradients ? uint64_t(pending.samples) : 0;
-  rng[3] = uint64_t(collectives->rank());
+  rng[3] = uint64_t(opened.ranks->rank());
   std::iota(std::begin(rng) + 4, std::end(rng), uint64_t(0));
   flags[1] = 1;
-  auto random = device->mirror(rng, sizeof rng), mirrored = device->mirror(flags, sizeof flags);
+  auto random = opened.device->mirror(rng, sizeof rng), mirrored = opened.device->mirror(flags, sizeof flags);
   if (!random || !mirrored)
     return random ? mirrored.error() : random.error();
   accum_ctx context{};
-  context.state = state;
-  context.scratch = state + artifact.manifest.stateBytes;
+  context.state = opened.state;
+  context.scratch = opened.state + opened.artifact.manifest.stateBytes;
   context.inputs = stagings.back().inputs();
   context.micro_steps = part == Part::Update ? noMicroSteps.data() : division->microSteps.data();
   context.rt = programTable();
@@ -208,8 +179,8 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
   context.step = step;
   context.rng = static_cast<const uint64_t *>(*random);
   context.flags = static_cast<const uint8_t *>(*mirrored);
-  context.rank = collectives->rank();
-  context.size = collectives->ranks();
+  context.rank = opened.ranks->rank();
+  context.size = opened.ranks->ranks();
   context.samples = uint64_t(division->samples);
   return context;
 }
@@ -221,8 +192,8 @@ Expected<accum_hyper> Session::makeHyper(uint64_t step) {
     decay[2 * i] = hyper.coefficients.decay[i];
     decay[2 * i + 1] = hyper.coefficients.rate[i];
   }
-  auto values = device->mirror(hyperValues, sizeof hyperValues);
-  auto coefficients = device->mirror(decay.data(), decay.size() * sizeof(double));
+  auto values = opened.device->mirror(hyperValues, sizeof hyperValues);
+  auto coefficients = opened.device->mirror(decay.data(), decay.size() * sizeof(double));
   if (!values || !coefficients)
     return values ? coefficients.error() : values.error();
   return accum_hyper{static_cast<const double *>(*values), static_cast<const double *>(*coefficients)};
@@ -248,7 +219,7 @@ Expected<accum_step_result> Session::stepOver(Expected<Dataset> samples, uint64_
 Expected<accum_step_result> Session::train(uint64_t step, double started) {
   pending = {}; // its gradients take their place
   useBefore = ProcessorUse::read();
-  device->startStep(false);
+  opened.device->startStep(false);
   ranges.beginStep(step, /*evaluates=*/false);
   auto context = makeContext(step);
   if (!context)
@@ -256,7 +227,7 @@ Expected<accum_step_result> Session::train(uint64_t step, double started) {
   auto hyperOfStep = makeHyper(step);
   if (!hyperOfStep)
     return hyperOfStep.error();
-  int code = artifact.program->step(&*context, division->steps, &*hyperOfStep);
+  int code = opened.artifact.program->step(&*context, division->steps, &*hyperOfStep);
   if (code == 0)
     ++updates;
   reached = step + 1;
@@ -274,14 +245,14 @@ Expected<accum_step_result> Session::eval(uint64_t step) {
 }
 
 Expected<accum_step_result> Session::forward(uint64_t step, double started) {
-  if (!artifact.program->eval)
+  if (!opened.artifact.program->eval)
     return usage("the artifact has no eval program");
-  device->startStep(true);
+  opened.device->startStep(true);
   ranges.beginStep(step, /*evaluates=*/true);
   auto context = makeContext(step);
   if (!context)
     return context.error();
-  return finish(artifact.program->eval(&*context, division->steps), started);
+  return finish(opened.artifact.program->eval(&*context, division->steps), started);
 }
 
 Expected<accum_step_result> Session::finish(int code, double started) {
@@ -290,47 +261,37 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   if (code != 0 && !skipped)
     return explain(code);
   if (code == 0)
-    if (Status status = device->synchronize(); !status)
+    if (Status status = opened.device->synchronize(); !status)
       return status.error();
-  auto loss = scalarOr("loss", NAN), targets = scalarOr("targets", 0);
+  auto loss = opened.scalarOr("loss", NAN), targets = opened.scalarOr("targets", 0);
   if (!loss || !targets)
     return loss ? targets.error() : loss.error();
-  if (code == 0 && !skipNan && artifact.manifest.findScalar("loss") && !std::isfinite(*loss))
+  if (code == 0 && !skipNan && opened.artifact.manifest.findScalar("loss") && !std::isfinite(*loss))
     return notFinite("the loss is not finite");
   result.loss = *loss;
   result.targets = int64_t(*targets);
-  result.gradient_norm = sawGradients ? std::sqrt(squaredNorm) : NAN;
+  result.gradient_norm = guard.norm();
   result.samples = division->samples;
   result.micro_steps = division->steps;
   result.skipped = isSpike ? ACCUM_SKIPPED_SPIKE : skipped ? ACCUM_SKIPPED_NOT_FINITE : 0;
   result.data_seconds = dataSeconds;
-  sentBytes = device->isSynchronous() ? collectives->sentBytes() - sentBefore : 0;
+  sentBytes = opened.device->isSynchronous() ? opened.ranks->sentBytes() - sentBefore : 0;
   ranges.endStep();
   result.seconds = now() - started;
   if (calls)
     calls->addStep(started, result.seconds);
   constexpr uint64_t kSettled = 3; // steps, of which the first ones fill the system's cache
   if (updates == kSettled && offloadSeconds > result.seconds / 2)
-    decisions.push_back(fmt::format("offloaded state is waited for {:.0f} % of a step: a faster disk "
-                                    "(--offload-dir), or more memory when compiling, makes it shorter",
-                                    100 * offloadSeconds / result.seconds));
+    opened.note(fmt::format("offloaded state is waited for {:.0f} % of a step: a faster disk "
+                            "(--offload-dir), or more memory when compiling, makes it shorter",
+                            100 * offloadSeconds / result.seconds));
   return result;
-}
-
-Expected<double> Session::valueOf(const ScalarSpec &scalar) {
-  auto data = device->view(state + memory.local(scalar.stateOffset), bytesOf(scalar.dtype));
-  return data ? Expected<double>(asDouble(*data, scalar.dtype, 0)) : data.error();
-}
-
-Expected<double> Session::scalarOr(const char *name, double otherwise) {
-  const ScalarSpec *scalar = artifact.manifest.findScalar(name);
-  return scalar ? valueOf(*scalar) : otherwise;
 }
 
 /// A step that follows no other was not led astray by the learning rate.
 Error Session::notFinite(const char *what) {
-  Error error =
-      runtime::notFinite(what, artifact.manifest, [&](const ScalarSpec &scalar) { return valueOf(scalar); });
+  Error error = runtime::notFinite(what, opened.artifact.manifest,
+                                   [&](const ScalarSpec &scalar) { return opened.valueOf(scalar); });
   bool isExplained = error.message != what;
   error.notes.emplace_back("--on-nan skip leaves such steps out");
   if (updates > 0 && !isExplained)
@@ -344,7 +305,7 @@ Error Session::explain(int code) const {
       Error{kExitInternal, "the program ended with code " + std::to_string(code), "program"});
   if (failure && !failedInCommand)
     return error;
-  for (const CommandSpec &command : artifact.manifest.commands) {
+  for (const CommandSpec &command : opened.artifact.manifest.commands) {
     if (int64_t(command.id) + 1 != code)
       continue;
     error.message = "command " + std::to_string(command.id) + " @" + command.kernel + ": " + error.message;
@@ -355,7 +316,7 @@ Error Session::explain(int code) const {
 }
 
 void Session::describe(accum_info &info) const {
-  const Manifest &manifest = artifact.manifest;
+  const Manifest &manifest = opened.artifact.manifest;
   info = {};
   info.batch = stepBatch > 0 ? stepBatch : batches.front().batch;
   info.m = manifest.m;
@@ -364,14 +325,14 @@ void Session::describe(accum_info &info) const {
     info.samples = feed->samples();
     info.windows = windows->windows();
   }
-  info.rank = collectives->rank();
-  info.ranks = collectives->ranks();
+  info.rank = opened.ranks->rank();
+  info.ranks = opened.ranks->ranks();
   info.threads = threadCount();
   info.state_bytes = manifest.stateBytes;
-  info.scratch_bytes = artifact.program->scratch_bytes;
+  info.scratch_bytes = opened.artifact.program->scratch_bytes;
   info.staging_bytes = Staging::bytesFor(manifest);
-  info.arena_bytes = device->arenaBytes();
-  info.peak_bytes = device->peakBytes();
+  info.arena_bytes = opened.device->arenaBytes();
+  info.peak_bytes = opened.device->peakBytes();
   info.optimizer = manifest.optimizer.c_str();
   info.lr = rate;
   info.sent_bytes = sentBytes;

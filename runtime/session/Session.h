@@ -4,17 +4,13 @@
 #define ACCUM_RUNTIME_SESSION_SESSION_H
 
 #include "runtime/accum_runtime.h"
-#include "runtime/checkpoints/CheckpointWriter.h"
+#include "runtime/checkpoints/Checkpoints.h"
 #include "runtime/data/Feed.h"
-#include "runtime/device/StateMemory.h"
 #include "runtime/session/CallLog.h"
-#include "runtime/session/Hyper.h"
+#include "runtime/session/GradientGuard.h"
 #include "runtime/session/Pace.h"
 #include "runtime/session/Schedule.h"
-#include "runtime/session/SpikeDetector.h"
 #include "runtime/session/StepRanges.h"
-#include "runtime/weights/InitialWeights.h"
-#include <set>
 
 namespace accum::runtime {
 
@@ -24,17 +20,6 @@ struct StepCut {
   bool reversed = false;
   bool longest = false; ///< every sample at the largest size
 };
-
-/// Trained parameters on their way into a file.
-struct WeightsToSave {
-  std::string path, names;
-  std::optional<DType> stored; ///< of safetensors; none: the type that is trained
-  std::string model;           ///< empty: where the artifact knows it
-  bool keepOld = false, checkOnly = false;
-};
-
-/// The file of an artifact that parameters are read from.
-constexpr const char *kWeights = "params.safetensors";
 
 class Session {
 public:
@@ -52,11 +37,8 @@ public:
   int64_t largestBatch() const;
   /// Steps until so many epochs of the bound data are over.
   uint64_t stepsOf(uint64_t epochs) const { return windows ? windows->stepsOf(epochs) : 0; }
-  Status fillMemory(uint8_t byte);
-  /// `kind` as of `read`, but for scalars.
-  Status write(const std::string &kind, const std::string &name, const uint8_t *data, uint64_t bytes);
   /// See accum_assist.
-  Status assist() { return memory.assist(); }
+  Status assist() { return opened.memory.assist(); }
   Expected<accum_step_result> step(uint64_t step);
   /// Over these samples, which are gone behind it. Slug `bad-data` (exit 3) where their number is none that a
   /// step can have.
@@ -84,36 +66,26 @@ public:
     stopWanted = wanted;
     stopUser = user;
   }
-  Expected<accum_tensor> read(const std::string &kind, const std::string &name);
-  /// On every rank: parameters from a file of weights, over those that are there. How many it held.
-  Expected<size_t> initWeights(const InitialWeights &from);
-  /// As safetensors, or into the model file where the path ends in .onnx.
-  Status saveWeights(const WeightsToSave &save);
-  Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld);
-  /// Where there are several ranks: all of them write into this folder, which rank 0 has locked.
-  Status shareCheckpoints(const std::string &root);
   /// On all ranks.
   Status checkpoint(const std::string &root, uint64_t step, uint64_t keep);
-  /// From now on checkpoints are written by a thread, from a copy of the state.
-  Status checkpointInBackground();
-  /// How the latest of those ended, told once; success while it is on its way, unless `wait`.
-  Status finishCheckpoint(bool wait);
-  /// Of a checkpoint's folder; the step to go on with, 0 where only weights were taken. Data is bound before.
-  Expected<uint64_t> resume(const std::string &path, bool weightsOnly);
-  /// The newest whole one of a folder of them, on all ranks alike; nothing where there is none.
-  Expected<std::optional<uint64_t>> resumeNewest(const std::string &root, bool weightsOnly);
+  /// Of a checkpoint, or the newest whole one of a folder of them: the step to go on with, 0 where only
+  /// weights were taken; nothing where there is none. Data is bound before.
+  Expected<std::optional<uint64_t>> resume(const std::string &path, bool weightsOnly);
   void describe(accum_info &info) const;
   /// Whether the last step failed because it was not finite, on every rank alike and before its update.
   bool stoppedUnchanged() const { return unchanged; }
 
-  const Manifest &manifest() const { return artifact.manifest; }
-  Collectives &ranks() { return *collectives; }
+  const Manifest &manifest() const { return opened.artifact.manifest; }
+  Collectives &ranks() { return *opened.ranks; }
   /// Steps that were made, those of runs that this one goes on from too.
   uint64_t stepsMade() const { return reached; }
-  const std::vector<std::string> &notices() const { return decisions; }
+  const std::vector<std::string> &notices() const { return opened.notices; }
   /// From now on every call of the program is timed. Slug `usage` for a device that is late with its calls.
   Status startProfile();
   Status saveProfile(const std::string &path) const;
+  Weights &parameters() { return weights; }
+  Checkpoints &savedRuns() { return checkpoints; }
+  Status fillMemory(uint8_t byte) { return opened.fill(byte); }
   void observe(accum_observer callback, void *user, const accum_session *handle);
 
   // What the program's table calls; see ProgramTable.cpp. Zero, or non-zero with `failure` set.
@@ -137,13 +109,11 @@ public:
   int copy(void *target, const void *source, uint64_t bytes);
 
 private:
-  void noteOnce(const std::vector<std::string> &notices);
   Status requireStep(const Dataset &samples) const;
   Status requireEvaluation(const Dataset &data) const;
   Expected<Share> shareOfGiven(const Dataset &samples);
   void divide(const Feed &of, const Window &window, const Share &share, int64_t rows = 0);
   Status divideOwn(const Feed &of, const Window &window, const Share &share);
-  Status agree(const Status &own) { return collectives->agree(own); }
   bool leavesOutIncomplete(const Dataset &data, bool dropLast);
   Status prepare(const accum_open_options &options);
   Status start(const accum_open_options &options);
@@ -159,15 +129,6 @@ private:
   Status placeMemory(const accum_open_options &options);
   void takeNotices();
   CheckpointFacts facts(uint64_t step) const;
-  std::vector<ParameterSpec> checkpointTensors(bool withSlots) const;
-  Status saveModel(const WeightsToSave &save, std::vector<TensorToWrite> tensors);
-  bool isMergedWithNew(size_t p) const;
-  void noteMissing(const std::string &names);
-  TensorReader reader();
-  Status carryFrozen(const std::string &path);
-  Status checkValues() const;
-  void forgetWeights();
-  Status startParameters(const accum_open_options &options);
   Status prepareStep(uint64_t step);
   Status selectWindow(uint64_t step);
   Status selectGiven(Expected<Dataset> samples, uint64_t step, uint64_t seed);
@@ -194,40 +155,24 @@ private:
   Expected<accum_step_result> finish(int code, double started);
   void beginStep();
   Expected<accum_evaluation> evaluateWindow(const Window &of);
-  Status addToNorm(const void *data, uint64_t n, DType dtype);
-  Expected<bool> isFinite(bool inParts);
-  Expected<double> valueOf(const ScalarSpec &scalar);
-  Expected<double> scalarOr(const char *name, double otherwise);
   Error notFinite(const char *what);
-  struct TensorPlace {
-    uint64_t offset = 0, bytes = 0;
-    DType dtype = ACCUM_F32;
-    const std::vector<int64_t> *shape = nullptr;
-  };
-  Expected<TensorPlace> placeOf(const std::string &kind, const std::string &name) const;
   int check(const Status &status, bool inCommand);
   template <typename Call> Status timed(const CallFacts &facts, Call &&call);
   Error explain(int code) const;
   int fail(Error error, bool inCommand);
 
-  Artifact artifact;
-  std::shared_ptr<Collectives> collectives = std::make_shared<Collectives>(); ///< alone, or the job's
-  std::unique_ptr<Device> device;
-  std::set<size_t> carried; ///< frozen parameters whose values are not the artifact's
-  std::set<size_t> unset;   ///< parameters that have no value yet
-  uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
-  StateMemory memory;
-  std::unique_ptr<CheckpointWriter> checkpoints; ///< reads `memory`
-  std::vector<Staging> stagings;                 ///< by length
+  Opened opened;
+  Weights weights{opened};
+  Checkpoints checkpoints{opened, weights};
+  GradientGuard guard{opened};
+  std::vector<Staging> stagings; ///< by length
   Device::FillInputs fillInputs;
   std::optional<Feed> feed, evaluation, given; ///< given: for one step
   Feed *feeding = nullptr;                     ///< the one of them that rows are read from
   Hyper hyper;
   Schedule schedule;
-  double rate = 0;                      ///< the learning rate of the latest step
-  SpikeDetector lossSpikes, normSpikes; ///< of the steps so far
-  std::vector<std::string> decisions;
-  size_t deviceNotices = 0; ///< of them from the device
+  double rate = 0;          ///< the learning rate of the latest step
+  size_t deviceNotices = 0; ///< of the device, that were noted
   bool skipNan = false;
 
   Pace pace;
@@ -267,8 +212,7 @@ private:
   uint64_t updates = 0;              ///< steps that changed the parameters
   uint64_t reached = 0;              ///< steps, those of runs that this one goes on from too
   std::optional<uint64_t> evaluated; ///< `reached` at the latest evaluation
-  double squaredNorm = 0;
-  bool sawGradients = false, skipped = false, isSpike = false, failedInCommand = false;
+  bool skipped = false, isSpike = false, failedInCommand = false;
   uint64_t sentBefore = 0, sentBytes = 0;     ///< by this rank: before the step, and in it
   double dataSeconds = 0, offloadSeconds = 0; ///< of the step, waiting for rows, and for offloaded state
   std::optional<Error> failure;

@@ -4,7 +4,6 @@
 #include "runtime/files/File.h"
 #include "runtime/session/Session.h"
 #include "runtime/system/Clock.h"
-#include <cmath>
 
 namespace accum::runtime {
 namespace {
@@ -27,9 +26,9 @@ int Session::check(const Status &status, bool inCommand) {
 
 /// Order and choice of micro-steps are about gradients: totals are of all samples.
 Share Session::shareIn(uint32_t phase) const {
-  uint32_t length = artifact.manifest.phases[phase].length;
+  uint32_t length = opened.artifact.manifest.phases[phase].length;
   Share in = division->shares[length];
-  if (!artifact.manifest.phases[phase].addsGradients)
+  if (!opened.artifact.manifest.phases[phase].addsGradients)
     return in;
   in.reversed = cut.reversed;
   if (cut.only < 0)
@@ -46,7 +45,7 @@ Share Session::shareIn(uint32_t phase) const {
 /// Of a micro-step among those of all lengths. The one that ends with the step is the last, whichever length
 /// it has.
 uint32_t Session::numberOf(uint32_t phase, uint32_t k) const {
-  uint32_t length = artifact.manifest.phases[phase].length, number = k;
+  uint32_t length = opened.artifact.manifest.phases[phase].length, number = k;
   if (k >= stepsIn(phase))
     return division->steps - 1;
   for (uint32_t other = 0; other < length; ++other)
@@ -60,12 +59,12 @@ MicroStep Session::microStep(uint32_t phase, uint32_t k) const {
 }
 
 uint32_t Session::stepsIn(uint32_t phase) const {
-  return division->microSteps[artifact.manifest.phases[phase].length];
+  return division->microSteps[opened.artifact.manifest.phases[phase].length];
 }
 
 /// Ranks have as many micro-steps each, and leave behind the same one.
 int Session::leaveEvaluation() {
-  auto any = collectives->maximum(stopWanted(stopUser) != 0);
+  auto any = opened.ranks->maximum(stopWanted(stopUser) != 0);
   if (!any)
     return fail(any.error(), false);
   stopped = *any != 0;
@@ -77,7 +76,7 @@ int Session::beginMicro(accum_ctx *context, uint32_t phase, uint32_t k, uint64_t
   if (evaluating && stopWanted)
     if (int code = leaveEvaluation())
       return code;
-  const std::vector<PhaseSpec> &phases = artifact.manifest.phases;
+  const std::vector<PhaseSpec> &phases = opened.artifact.manifest.phases;
   bool isLoop = phase < phases.size() && phases[phase].isLoop;
   uint32_t steps = isLoop ? stepsIn(phase) : 0;
   if (k >= steps)
@@ -89,7 +88,7 @@ int Session::beginMicro(accum_ctx *context, uint32_t phase, uint32_t k, uint64_t
   ranges.beginMicro(phases[phase], k, steps);
   context->inputs = stagings[phases[phase].length].inputs();
   Status fed =
-      timed({.kind = CallFacts::Feed}, [&] { return device->feed(microStep(phase, k), fillInputs); });
+      timed({.kind = CallFacts::Feed}, [&] { return opened.device->feed(microStep(phase, k), fillInputs); });
   if (fed)
     fed = feeding->health();
   if (fed && phases[phase].addsGradients && numberOf(phase, k) == 0 && addsInPlace())
@@ -105,17 +104,17 @@ int Session::beginMicro(accum_ctx *context, uint32_t phase, uint32_t k, uint64_t
 std::optional<MicroStep> Session::microStepAfter(uint32_t phase, uint32_t k) const {
   if (k + 1 < stepsIn(phase))
     return microStep(phase, k + 1);
-  auto next = artifact.manifest.loopAfter(phase);
+  auto next = opened.artifact.manifest.loopAfter(phase);
   while (next && stepsIn(*next) == 0)
-    next = artifact.manifest.loopAfter(*next);
+    next = opened.artifact.manifest.loopAfter(*next);
   return next ? std::optional(microStep(*next, 0)) : std::nullopt;
 }
 
 int Session::endMicro(uint32_t phase, uint32_t k) {
-  if (int code = check(device->endMicro(microStepAfter(phase, k)), false))
+  if (int code = check(opened.device->endMicro(microStepAfter(phase, k)), false))
     return code;
   ranges.leave();
-  if (observer && part != Part::Trial && artifact.manifest.phases[phase].addsGradients)
+  if (observer && part != Part::Trial && opened.artifact.manifest.phases[phase].addsGradients)
     observer(observerUser, observerHandle, part == Part::Update ? division->steps - 1 : numberOf(phase, k),
              division->steps);
   return 0;
@@ -133,34 +132,34 @@ template <typename Call> Status Session::timed(const CallFacts &facts, Call &&ca
 
 int Session::launch(uint32_t kernel, void *const *args) {
   CallFacts facts{.kind = CallFacts::Kernel, .kernel = kernel};
-  return check(timed(facts, [&] { return device->launch(kernel, args); }), true);
+  return check(timed(facts, [&] { return opened.device->launch(kernel, args); }), true);
 }
 
 int Session::runGemm(const accum_gemm *call, float beta) {
   if (addsInPlace() && isGradient(call->c))
     beta = 1;
-  return check(timed(factsOf(*call, beta), [&] { return device->gemm(*call, beta); }), true);
+  return check(timed(factsOf(*call, beta), [&] { return opened.device->gemm(*call, beta); }), true);
 }
 
 int Session::attend(const accum_attention *call) {
-  return check(timed(factsOf(*call), [&] { return device->attention(*call); }), true);
+  return check(timed(factsOf(*call), [&] { return opened.device->attention(*call); }), true);
 }
 
 int Session::zero(void *data, uint64_t bytes) {
   if (addsInPlace() && isGradient(data))
     return 0;
   CallFacts facts{.kind = CallFacts::Zero, .sizes = {int64_t(bytes)}};
-  return check(timed(facts, [&] { return device->zero(data, bytes); }), false);
+  return check(timed(facts, [&] { return opened.device->zero(data, bytes); }), false);
 }
 
 int Session::copy(void *target, const void *source, uint64_t bytes) {
   CallFacts facts{.kind = CallFacts::Copy, .sizes = {int64_t(bytes)}};
-  return check(timed(facts, [&] { return device->copy(target, source, bytes); }), false);
+  return check(timed(facts, [&] { return opened.device->copy(target, source, bytes); }), false);
 }
 
 int Session::startAllReduce(void *data, uint64_t n, int32_t dtype) {
   bool isOfStep = part == Part::Whole || part == Part::Trial;
-  return !isOfStep ? 0 : check(device->startAllReduce(data, n, DType(dtype)), false);
+  return !isOfStep ? 0 : check(opened.device->startAllReduce(data, n, DType(dtype)), false);
 }
 
 int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
@@ -170,7 +169,7 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
     return 0;
   ranges.enter("sums over devices");
   CallFacts facts{.kind = CallFacts::AllReduce, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};
-  return check(timed(facts, [&] { return device->allReduce(data, n, DType(dtype)); }), false);
+  return check(timed(facts, [&] { return opened.device->allReduce(data, n, DType(dtype)); }), false);
 }
 
 int Session::reduceScatter(void *data, uint64_t n, int32_t dtype) {
@@ -178,26 +177,26 @@ int Session::reduceScatter(void *data, uint64_t n, int32_t dtype) {
     return 0;
   ranges.enter("sums over devices");
   CallFacts facts{.kind = CallFacts::ReduceScatter, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};
-  return check(timed(facts, [&] { return device->reduceScatter(data, n, DType(dtype)); }), false);
+  return check(timed(facts, [&] { return opened.device->reduceScatter(data, n, DType(dtype)); }), false);
 }
 
 int Session::allGather(void *target, const void *source, uint64_t bytes) {
   CallFacts facts{.kind = CallFacts::AllGather, .sizes = {int64_t(bytes)}};
-  return check(timed(facts, [&] { return device->allGather(target, source, bytes); }), false);
+  return check(timed(facts, [&] { return opened.device->allGather(target, source, bytes); }), false);
 }
 
 int Session::startReduceScatter(void *data, uint64_t n, int32_t dtype) {
-  return check(device->startReduceScatter(data, n, DType(dtype)), false);
+  return check(opened.device->startReduceScatter(data, n, DType(dtype)), false);
 }
 
 int Session::startAllGather(void *target, const void *source, uint64_t bytes) {
-  return check(device->startAllGather(target, source, bytes), false);
+  return check(opened.device->startAllGather(target, source, bytes), false);
 }
 
 int Session::fetch(void *target, uint64_t offset, uint64_t bytes) {
   CallFacts facts{.kind = CallFacts::Fetch, .sizes = {int64_t(bytes)}};
   double started = now();
-  Status status = timed(facts, [&] { return device->fetch(target, offset, bytes); });
+  Status status = timed(facts, [&] { return opened.device->fetch(target, offset, bytes); });
   offloadSeconds += now() - started;
   return check(status, false);
 }
@@ -205,27 +204,29 @@ int Session::fetch(void *target, uint64_t offset, uint64_t bytes) {
 int Session::store(uint64_t offset, const void *source, uint64_t bytes) {
   CallFacts facts{.kind = CallFacts::Store, .sizes = {int64_t(bytes)}};
   double started = now();
-  Status status = timed(facts, [&] { return device->store(offset, source, bytes); });
+  Status status = timed(facts, [&] { return opened.device->store(offset, source, bytes); });
   offloadSeconds += now() - started;
   return check(status, false);
 }
 
 int Session::startFetch(void *target, uint64_t offset, uint64_t bytes) {
-  return check(device->startFetch(target, offset, bytes), false);
+  return check(opened.device->startFetch(target, offset, bytes), false);
 }
 
 int Session::startStore(uint64_t offset, const void *source, uint64_t bytes) {
-  return check(device->startStore(offset, source, bytes), false);
+  return check(opened.device->startStore(offset, source, bytes), false);
 }
 
 int Session::inspectGradients(const void *data, uint64_t n, int32_t dtype, bool isPart, bool last) {
   if (part == Part::Gradients) // of a sharded state, whose parts are summed
     return kLeaveStep;
-  if (Status status = addToNorm(data, n, DType(dtype)); !status)
+  ranges.enter("norm of the gradients");
+  CallFacts facts{.kind = CallFacts::Norm, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};
+  if (Status status = timed(facts, [&] { return guard.add(data, n, DType(dtype)); }); !status)
     return fail(status.error(), false);
   if (!last)
     return 0;
-  auto finite = isFinite(isPart);
+  auto finite = guard.isFinite(isPart);
   if (!finite)
     return fail(finite.error(), false);
   if (*finite && part == Part::Trial)
@@ -243,53 +244,27 @@ int Session::inspectGradients(const void *data, uint64_t n, int32_t dtype, bool 
   return fail(notFinite("the loss or a gradient is not finite"), false);
 }
 
-/// Leaves a spike out; scales gradients down to the norm that is asked for. The same on all ranks, as the
-/// loss and the gradients are.
+/// Leaves a spike out; scales gradients down to the norm that is asked for.
 int Session::limitGradients() {
-  double norm = std::sqrt(squaredNorm);
   if (hyper.skipSpikes > 0) {
-    auto loss = scalarOr("loss", 0);
-    if (!loss)
-      return fail(loss.error(), false);
-    double deviations = std::max(lossSpikes.add(*loss), normSpikes.add(norm));
-    skipped = isSpike = deviations > hyper.skipSpikes;
+    auto spike = guard.isSpike(hyper.skipSpikes);
+    if (!spike)
+      return fail(spike.error(), false);
+    skipped = isSpike = *spike;
     if (skipped)
       return kLeaveStep;
   }
   if (hyper.clipNorm == 0)
     return 0;
-  hyperValues[ACCUM_HYPER_GRAD_SCALE] = hyper.clipFactor(norm);
-  auto copied = device->mirror(hyperValues, sizeof hyperValues);
+  hyperValues[ACCUM_HYPER_GRAD_SCALE] = hyper.clipFactor(guard.norm());
+  auto copied = opened.device->mirror(hyperValues, sizeof hyperValues);
   return check(copied ? Status() : copied.error(), false);
 }
 
-Status Session::addToNorm(const void *data, uint64_t n, DType dtype) {
-  ranges.enter("norm of the gradients");
-  CallFacts facts{.kind = CallFacts::Norm, .sizes = {int64_t(n * uint64_t(bytesOf(dtype)))}};
-  sawGradients = true;
-  return timed(facts, [&]() -> Status {
-    auto square = device->squaredNorm(data, n, dtype);
-    if (square)
-      squaredNorm += *square;
-    return square ? Status() : square.error();
-  });
-}
-
-/// Of the loss and of all gradients, which ranks hold in parts or each as a whole.
-Expected<bool> Session::isFinite(bool inParts) {
-  if (inParts)
-    if (Status status = collectives->allReduce(&squaredNorm, 1, ACCUM_F64); !status)
-      return status.error();
-  auto loss = scalarOr("loss", 0);
-  if (!loss)
-    return loss.error();
-  return std::isfinite(squaredNorm) && std::isfinite(*loss);
-}
-
 Status Session::startProfile() {
-  if (!device->isSynchronous())
+  if (!opened.device->isSynchronous())
     return Error{kExitUsage,
-                 "the times of calls are not known: " + device->name() + " is late with them",
+                 "the times of calls are not known: " + opened.device->name() + " is late with them",
                  "usage",
                  {"on a GPU set ACCUM_CUDA_STEPWISE=1, which waits for each call"}};
   calls.emplace();
@@ -300,7 +275,7 @@ Status Session::saveProfile(const std::string &path) const {
   auto file = FileWriter::create(path);
   if (!file)
     return file.error();
-  std::string text = calls ? calls->toJson(device->kernelNames(), collectives->rank()) : "";
+  std::string text = calls ? calls->toJson(opened.device->kernelNames(), opened.ranks->rank()) : "";
   if (Status status = (*file)->write(text.data(), text.size()); !status)
     return status;
   return (*file)->commit(false);

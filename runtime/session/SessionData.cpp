@@ -5,10 +5,8 @@
 #include <utility>
 
 namespace accum::runtime {
-namespace {} // namespace
-
 Status Session::setBatches(std::vector<BatchChange> changes) {
-  const Manifest &manifest = artifact.manifest;
+  const Manifest &manifest = opened.artifact.manifest;
   if (changes.empty() || changes.front().step != 0)
     return usage("a schedule of batches says the batch of step 0 first");
   for (size_t i = 0; i < changes.size(); ++i) {
@@ -43,7 +41,7 @@ Status Session::requireBatch(const Dataset &data) const {
 
 Status Session::bind(Dataset data, const accum_data_options &options) {
   for (const std::string &notice : data.notices())
-    decisions.push_back(notice);
+    opened.note(notice);
   bool dropLast = leavesOutIncomplete(data, options.drop_last != 0);
   windows.emplace(data.samples(), batches, dropLast);
   feed.emplace(std::move(data), FeedOptions{options.shuffle != 0, dropLast, options.seed});
@@ -53,22 +51,23 @@ Status Session::bind(Dataset data, const accum_data_options &options) {
 /// A program that relates the samples of its batch has no rows to spare: another number of samples is another
 /// loss.
 bool Session::leavesOutIncomplete(const Dataset &data, bool dropLast) {
-  const Manifest &manifest = artifact.manifest;
+  const Manifest &manifest = opened.artifact.manifest;
   int64_t rest = data.samples() % manifest.batch;
   if (!manifest.wholeBatch || rest == 0)
     return dropLast;
   if (!dropLast)
-    decisions.push_back("the program relates the " + std::to_string(manifest.batch) +
-                        " samples of its batch to each other: the last " + std::to_string(rest) +
-                        " of each epoch are left out (as with --drop-last)");
+    opened.note("the program relates the " + std::to_string(manifest.batch) +
+                " samples of its batch to each other: the last " + std::to_string(rest) +
+                " of each epoch are left out (as with --drop-last)");
   return true;
 }
 
 /// Nothing is known of the step yet.
 void Session::beginStep() {
-  squaredNorm = dataSeconds = offloadSeconds = 0;
-  sentBefore = collectives->sentBytes();
-  sawGradients = skipped = isSpike = failedInCommand = unchanged = false;
+  guard.beginStep();
+  dataSeconds = offloadSeconds = 0;
+  sentBefore = opened.ranks->sentBytes();
+  skipped = isSpike = failedInCommand = unchanged = false;
   failure.reset();
 }
 
@@ -79,16 +78,17 @@ Status Session::prepareStep(uint64_t step) {
   beginStep();
   if (calls)
     calls->startStep(step);
-  return checkValues();
+  return weights.check();
 }
 
 /// Of a window whose share, of one length, is this: then nothing is allocated.
 void Session::divide(const Feed &of, const Window &window, const Share &share, int64_t rows) {
   std::vector<uint8_t> needs = of.needsOf(window, 0, window.samples);
   if (cut.longest)
-    std::ranges::fill(needs, uint8_t(artifact.manifest.lengths.size() - 1));
+    std::ranges::fill(needs, uint8_t(opened.artifact.manifest.lengths.size() - 1));
   if (!needs.empty())
-    division.emplace(needs, artifact.manifest.lengths, collectives->ranks(), collectives->rank(), rows);
+    division.emplace(needs, opened.artifact.manifest.lengths, opened.ranks->ranks(), opened.ranks->rank(),
+                     rows);
   else if (division)
     division->take(share);
   else
@@ -97,14 +97,14 @@ void Session::divide(const Feed &of, const Window &window, const Share &share, i
 
 /// Each rank knows the lengths of its own samples, and all need as many micro-steps of each.
 Status Session::divideOwn(const Feed &of, const Window &window, const Share &share) {
-  const std::vector<LengthSpec> &lengths = artifact.manifest.lengths;
+  const std::vector<LengthSpec> &lengths = opened.artifact.manifest.lengths;
   if (lengths.empty()) {
     divide(of, window, share);
     return {};
   }
   std::vector<uint8_t> needs = of.needsOf(window, share.begin, share.end);
   std::vector<int64_t> most = Division::countsOf(needs, lengths.size());
-  Status status = collectives->allReduce(most.data(), most.size(), ACCUM_I64, ACCUM_MAX);
+  Status status = opened.ranks->allReduce(most.data(), most.size(), ACCUM_I64, ACCUM_MAX);
   if (status)
     division.emplace(needs, most, lengths, share);
   return status;
@@ -119,16 +119,17 @@ Status Session::selectWindow(uint64_t step) {
   stepBatch = windows->batchAt(step);
   if (cut.samples > 0)
     window.samples = std::min(window.samples, cut.samples);
-  Share share(window.samples, artifact.manifest.m, collectives->ranks(), collectives->rank(), cut.rows);
+  Share share(window.samples, opened.artifact.manifest.m, opened.ranks->ranks(), opened.ranks->rank(),
+              cut.rows);
   feeding = &*feed;
   feeding->select(window);
   divide(*feed, window, share, cut.rows);
   // Which samples of the next window are this rank's depends on their lengths.
-  bool isKnown = artifact.manifest.lengths.empty() || collectives->ranks() == 1;
+  bool isKnown = opened.artifact.manifest.lengths.empty() || opened.ranks->ranks() == 1;
   if (cut.samples == 0 && isKnown) {
     Window next = windows->at(step + 1);
-    feeding->prepare(next,
-                     Share(next.samples, artifact.manifest.m, collectives->ranks(), collectives->rank()));
+    feeding->prepare(
+        next, Share(next.samples, opened.artifact.manifest.m, opened.ranks->ranks(), opened.ranks->rank()));
   }
   return {};
 }

@@ -21,7 +21,7 @@ bool predictsTokens(const Manifest &manifest) {
 } // namespace
 
 Status Session::requireEvaluation(const Dataset &data) const {
-  const Manifest &manifest = artifact.manifest;
+  const Manifest &manifest = opened.artifact.manifest;
   int64_t least = manifest.wholeBatch ? manifest.batch : 1;
   if (data.samples() >= least)
     return {};
@@ -35,13 +35,13 @@ Status Session::requireEvaluation(const Dataset &data) const {
 Status Session::bindEvaluation(Dataset data) {
   if (Status status = requireEvaluation(data); !status)
     return status;
-  const Manifest &manifest = artifact.manifest;
+  const Manifest &manifest = opened.artifact.manifest;
   int64_t least = manifest.wholeBatch ? manifest.batch : 1, rest = data.samples() % least;
   if (rest != 0)
-    decisions.push_back("the program relates the " + std::to_string(least) +
-                        " samples of its batch to each other: evaluation leaves the last " +
-                        std::to_string(rest) + " samples out");
-  noteOnce(data.notices());
+    opened.note("the program relates the " + std::to_string(least) +
+                " samples of its batch to each other: evaluation leaves the last " + std::to_string(rest) +
+                " samples out");
+  opened.noteOnce(data.notices());
   evaluationShare.reset();
   evaluation.emplace(std::move(data), FeedOptions());
   return {};
@@ -51,7 +51,7 @@ Status Session::bindEvaluation(Dataset data) {
 Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   beginStep();
   Share share = evaluationShare.value_or(
-      Share(of.samples, artifact.manifest.m, collectives->ranks(), collectives->rank()));
+      Share(of.samples, opened.artifact.manifest.m, opened.ranks->ranks(), opened.ranks->rank()));
   feeding = &*evaluation;
   Window window = evaluationShare ? share.windowOf(evaluation->samples()) : of;
   feeding->select(window);
@@ -59,27 +59,27 @@ Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
     divide(*evaluation, window, share);
   else if (Status status = divideOwn(*evaluation, window, share); !status)
     return status.error();
-  device->startStep(true);
+  opened.device->startStep(true);
   ranges.beginStep(0, /*evaluates=*/true);
   auto context = makeContext(0);
   if (!context)
     return context.error();
   evaluating = true;
-  int code = artifact.program->eval(&*context, division->steps);
+  int code = opened.artifact.program->eval(&*context, division->steps);
   evaluating = false;
   takeNotices();
   if (stopped)
     return accum_evaluation{};
   if (code != 0)
     return explain(code);
-  if (Status status = device->synchronize(); !status)
+  if (Status status = opened.device->synchronize(); !status)
     return status.error();
   ranges.endStep();
   double values[4];
   const std::pair<const char *, double> scalars[] = {
       {"loss", NAN}, {"targets", 0}, {"correct", NAN}, {"counted", NAN}};
   for (size_t i = 0; i < 4; ++i) {
-    auto value = scalarOr(scalars[i].first, scalars[i].second);
+    auto value = opened.scalarOr(scalars[i].first, scalars[i].second);
     if (!value)
       return value.error();
     values[i] = *value;
@@ -93,9 +93,9 @@ Expected<accum_evaluation> Session::evaluate() {
   double started = now();
   if (!evaluation)
     return Error{kExitUsage, "no evaluation data is bound", "usage"};
-  if (!artifact.program->eval)
+  if (!opened.artifact.program->eval)
     return Error{kExitUsage, "the artifact has no eval program", "usage"};
-  const Manifest &manifest = artifact.manifest;
+  const Manifest &manifest = opened.artifact.manifest;
   int64_t size = manifest.wholeBatch ? manifest.batch : evaluation->samples();
   correct = counted = 0;
   stopped = false;

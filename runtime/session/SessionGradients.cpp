@@ -40,12 +40,12 @@ Expected<accum_step_result> Session::accumulateOver(Expected<Dataset> samples, u
 /// body(on the device, of those of the calls before, bytes) for all gradients of this rank, a piece at a
 /// time.
 template <typename Body> Status Session::overGradients(Body &&body) {
-  const GradientRange &range = artifact.manifest.gradients;
+  const GradientRange &range = opened.artifact.manifest.gradients;
   uint8_t *kept = earlier.data();
-  for (const StateMemory::Own &own : memory.own(range.offset, range.bytes))
+  for (const StateMemory::Own &own : opened.memory.own(range.offset, range.bytes))
     for (uint64_t done = 0; done < own.bytes; done += Device::kPieceBytes) {
       uint64_t piece = std::min(own.bytes - done, Device::kPieceBytes);
-      if (Status status = body(state + own.local + done, kept, piece); !status)
+      if (Status status = body(opened.state + own.local + done, kept, piece); !status)
         return status;
       kept += piece;
     }
@@ -55,36 +55,38 @@ template <typename Body> Status Session::overGradients(Body &&body) {
 /// A program writes its first gradients. Where it has them all, these are told to add, and the sum of the
 /// calls needs no other place.
 bool Session::addsInPlace() const {
-  return part == Part::Gradients && pending.calls > 0 && !memory.isSharded();
+  return part == Part::Gradients && pending.calls > 0 && !opened.memory.isSharded();
 }
 
 bool Session::isGradient(const void *data) const {
-  const GradientRange &range = artifact.manifest.gradients;
-  const uint8_t *first = state + memory.local(range.offset), *at = static_cast<const uint8_t *>(data);
-  return !memory.isSharded() && at >= first && at < first + range.bytes;
+  const GradientRange &range = opened.artifact.manifest.gradients;
+  const uint8_t *first = opened.state + opened.memory.local(range.offset),
+                *at = static_cast<const uint8_t *>(data);
+  return !opened.memory.isSharded() && at >= first && at < first + range.bytes;
 }
 
 /// Beside gradients, what the micro-steps add up is the loss, which is the call's own.
 Status Session::beginAdding() {
   flags[1] = 0;
-  if (auto mirrored = device->mirror(flags, sizeof flags); !mirrored)
+  if (auto mirrored = opened.device->mirror(flags, sizeof flags); !mirrored)
     return mirrored.error();
-  const ScalarSpec *loss = artifact.manifest.findScalar("loss");
-  return loss ? device->zero(state + memory.local(loss->stateOffset), uint64_t(bytesOf(loss->dtype)))
+  const ScalarSpec *loss = opened.artifact.manifest.findScalar("loss");
+  return loss ? opened.device->zero(opened.state + opened.memory.local(loss->stateOffset),
+                                    uint64_t(bytesOf(loss->dtype)))
               : Status();
 }
 
 /// A rank's part of the sum waits outside of the arena: whole gradients are where the program writes first.
 Status Session::keepGradients() {
-  const GradientRange &range = artifact.manifest.gradients;
+  const GradientRange &range = opened.artifact.manifest.gradients;
   uint64_t bytes = 0;
-  for (const StateMemory::Own &own : memory.own(range.offset, range.bytes))
+  for (const StateMemory::Own &own : opened.memory.own(range.offset, range.bytes))
     bytes += own.bytes;
   earlier.resize(bytes);
-  noteOnce({"gradients of several calls are added up beside the plan: " + formatBytes(bytes) +
-            " for this rank's part of them"});
+  opened.noteOnce({"gradients of several calls are added up beside the plan: " + formatBytes(bytes) +
+                   " for this rank's part of them"});
   return overGradients([&](uint8_t *place, uint8_t *kept, uint64_t size) -> Status {
-    auto data = device->view(place, size);
+    auto data = opened.device->view(place, size);
     if (!data)
       return data.error();
     std::copy_n(*data, size, kept);
@@ -93,18 +95,18 @@ Status Session::keepGradients() {
 }
 
 Status Session::addEarlier() {
-  auto *add = artifact.manifest.gradients.dtype == ACCUM_F64 ? addTo<double> : addTo<float>;
+  auto *add = opened.artifact.manifest.gradients.dtype == ACCUM_F64 ? addTo<double> : addTo<float>;
   return overGradients([&](uint8_t *place, uint8_t *kept, uint64_t size) -> Status {
-    auto data = device->view(place, size);
+    auto data = opened.device->view(place, size);
     if (!data)
       return data.error();
     add(kept, *data, size);
-    return device->write(place, size, [&](uint8_t *to) { std::copy_n(kept, size, to); });
+    return opened.device->write(place, size, [&](uint8_t *to) { std::copy_n(kept, size, to); });
   });
 }
 
 Expected<accum_step_result> Session::addGradients(uint64_t step, double started) {
-  bool keeps = pending.calls > 0 && memory.isSharded();
+  bool keeps = pending.calls > 0 && opened.memory.isSharded();
   if (Status status = keeps ? keepGradients() : Status(); !status)
     return status.error();
   part = Part::Gradients;
@@ -146,7 +148,7 @@ Expected<accum_step_result> Session::update(uint64_t step) {
 
 Expected<accum_step_result> Session::runPart(uint64_t step, uint32_t microSteps, double started) {
   bool keepsGradients = part == Part::Update || addsInPlace();
-  device->startStep(/*evaluates=*/keepsGradients);
+  opened.device->startStep(/*evaluates=*/keepsGradients);
   ranges.beginStep(step, /*evaluates=*/false);
   auto context = makeContext(step);
   if (!context)
@@ -154,7 +156,7 @@ Expected<accum_step_result> Session::runPart(uint64_t step, uint32_t microSteps,
   auto hyperOfStep = makeHyper(step);
   if (!hyperOfStep)
     return hyperOfStep.error();
-  int code = artifact.program->step(&*context, microSteps, &*hyperOfStep);
+  int code = opened.artifact.program->step(&*context, microSteps, &*hyperOfStep);
   bool isLeft = part != Part::Update && code != 0 && !failure && !skipped;
   if (part == Part::Update && code == 0) {
     ++updates;

@@ -8,7 +8,7 @@
 namespace accum::runtime {
 
 Status Session::joinRanks(const accum_open_options &options) {
-  const Manifest &manifest = artifact.manifest;
+  const Manifest &manifest = opened.artifact.manifest;
   int64_t devices = options.devices > 0 ? options.devices : manifest.devices;
   if (manifest.wholeBatch && manifest.m == manifest.batch && devices > 1)
     return usage("the program relates the " + std::to_string(manifest.batch) +
@@ -19,16 +19,15 @@ Status Session::joinRanks(const accum_open_options &options) {
     auto job = joinJob(options.launcher ? options.launcher : "");
     if (!job)
       return job.error();
-    collectives = *job;
+    opened.ranks = *job;
   }
-  if (collectives->ranks() != devices)
+  if (opened.ranks->ranks() != devices)
     return usage("the run is for " + std::to_string(devices) + " devices, but " +
-                 std::to_string(collectives->ranks()) + " processes were started");
+                 std::to_string(opened.ranks->ranks()) + " processes were started");
   if (devices != manifest.devices)
-    decisions.push_back("compiled for " + std::to_string(manifest.devices) +
-                        (manifest.devices == 1 ? " device" : " devices") + ", runs on " +
-                        std::to_string(devices) + ": micro-steps of " + std::to_string(manifest.m) +
-                        " as before, another number of them");
+    opened.note("compiled for " + std::to_string(manifest.devices) +
+                (manifest.devices == 1 ? " device" : " devices") + ", runs on " + std::to_string(devices) +
+                ": micro-steps of " + std::to_string(manifest.m) + " as before, another number of them");
   int64_t share = (manifest.batch + manifest.devices - 1) / manifest.devices;
   plannedMicroSteps = std::max<int64_t>(1, (share + manifest.m - 1) / manifest.m);
   chooseThreads(options.threads);
@@ -37,9 +36,9 @@ Status Session::joinRanks(const accum_open_options &options) {
 
 /// Processes that compile for themselves may have drawn other weights, or planned for other memory.
 Status Session::requireOneArtifact(bool readsWeights) {
-  if (collectives->ranks() == 1)
+  if (opened.ranks->ranks() == 1)
     return {};
-  const Manifest &manifest = artifact.manifest;
+  const Manifest &manifest = opened.artifact.manifest;
   RunningHash facts;
   auto add = [&](const std::string &text) { facts.add(text.c_str(), text.size() + 1); };
   for (uint64_t number : {uint64_t(manifest.m), uint64_t(manifest.batch), manifest.stateBytes})
@@ -48,30 +47,30 @@ Status Session::requireOneArtifact(bool readsWeights) {
   for (const FileSpec &file : manifest.files)
     if (readsWeights && file.name == kWeights)
       add(file.xxh3);
-  auto isOne = collectives->isSame(facts.value());
+  auto isOne = opened.ranks->isSame(facts.value());
   if (!isOne)
     return isOne.error();
   if (*isOne)
     return {};
   Error error = {kExitUsage,
-                 artifact.folder + ": it is not the same artifact on all ranks",
+                 opened.artifact.folder + ": it is not the same artifact on all ranks",
                  "other-artifact",
                  {"compile it once, into a folder that all of them see"}};
-  return agree(error);
+  return opened.agree(error);
 }
 
 Status Session::requireSame(const char *what, uint64_t value, const char *note) {
-  auto isOne = collectives->isSame(value);
+  auto isOne = opened.ranks->isSame(value);
   if (!isOne)
     return isOne.error();
   if (*isOne)
     return {};
-  return agree(
+  return opened.agree(
       Error{kExitUsage, std::string("the ranks of this run do not all ") + what, "other-run", {note}});
 }
 
 Status Session::requireSameNumbers(uint64_t step) {
-  if (collectives->ranks() == 1)
+  if (opened.ranks->ranks() == 1)
     return {};
   RunningHash numbers;
   numbers.add(hyper.presets, sizeof hyper.presets);
@@ -86,9 +85,9 @@ Status Session::requireSameNumbers(uint64_t step) {
 /// Processes that are started by hand may be given other data, other numbers or another checkpoint. Each
 /// would compute its own step; of a sharded state the parts would not belong together.
 Status Session::requireOneRun(uint64_t step) {
-  if (collectives->ranks() == 1)
+  if (opened.ranks->ranks() == 1)
     return {};
-  Collectives::Doing doing(*collectives, ACCUM_JOINS, 0); // whichever step each of them is in
+  Collectives::Doing doing(*opened.ranks, ACCUM_JOINS, 0); // whichever step each of them is in
   const CheckpointFacts own = facts(step);
   RunningHash samples;
   auto add = [&](auto... values) { (samples.add(&values, sizeof values), ...); };

@@ -11,15 +11,15 @@ namespace accum::runtime {
 Status Session::beginTrial(Expected<Dataset> samples, uint64_t seed) {
   if (pending.calls > 0)
     return usage("steps are not tried while gradients wait for an update", {"update first"});
-  Status own = samples ? checkValues() : samples.error();
+  Status own = samples ? weights.check() : samples.error();
   if (own)
-    own = artifact.manifest.wholeBatch ? requireBatch(*samples) : requireStep(*samples);
-  if (Status status = agree(own); !status)
+    own = opened.artifact.manifest.wholeBatch ? requireBatch(*samples) : requireStep(*samples);
+  if (Status status = opened.agree(own); !status)
     return status;
-  if (collectives->ranks() > 1)
+  if (opened.ranks->ranks() > 1)
     if (Status status = requireSameTrial(*samples, seed); !status)
       return status;
-  noteOnce(samples->notices());
+  opened.noteOnce(samples->notices());
   given.emplace(std::move(*samples), FeedOptions{.seed = seed});
   beforeTrial = BeforeTrial{cut, rate, sentBytes};
   return {};
@@ -52,7 +52,8 @@ Expected<accum_step_result> Session::tryStep(bool forwardOnly) {
   Window window{0, 0, cut.samples > 0 ? std::min(cut.samples, given->samples()) : given->samples()};
   feeding = &*given;
   feeding->select(window);
-  Share share(window.samples, artifact.manifest.m, collectives->ranks(), collectives->rank(), cut.rows);
+  Share share(window.samples, opened.artifact.manifest.m, opened.ranks->ranks(), opened.ranks->rank(),
+              cut.rows);
   divide(*given, window, share, cut.rows);
   if (forwardOnly)
     return forward(0, started);

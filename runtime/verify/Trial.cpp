@@ -98,7 +98,7 @@ int Trial::explainNotFinite(uint8_t fill, double loss) {
 
 int Trial::failNotFinite(const std::string &what) {
   auto valueOf = [&](const ScalarSpec &scalar) -> Expected<double> {
-    auto value = session.read("scalar", scalar.name);
+    auto value = session.parameters().read("scalar", scalar.name);
     if (!value)
       return value.error();
     return asDouble(static_cast<const uint8_t *>(value->data), scalar.dtype, 0);
@@ -136,7 +136,7 @@ int Trial::agree(bool &any) {
 }
 
 int Trial::read(const char *kind, size_t tensor, std::vector<uint8_t> &bytes) {
-  auto values = session.read(kind, trained[tensor]->onnxName);
+  auto values = session.parameters().read(kind, trained[tensor]->onnxName);
   if (!values)
     return fail(values.error());
   const auto *data = static_cast<const uint8_t *>(values->data);
@@ -145,7 +145,8 @@ int Trial::read(const char *kind, size_t tensor, std::vector<uint8_t> &bytes) {
 }
 
 int Trial::write(size_t tensor, const std::vector<uint8_t> &bytes) {
-  return check(session.write("parameter", trained[tensor]->onnxName, bytes.data(), bytes.size()));
+  return check(
+      session.parameters().write("parameter", trained[tensor]->onnxName, bytes.data(), bytes.size()));
 }
 
 } // namespace accum::runtime::verify
