@@ -27,6 +27,16 @@ void Opened::noteOnce(const std::vector<std::string> &several) {
       notices.push_back(notice);
 }
 
+uint64_t Opened::programBytes() const {
+  return artifact.manifest.stateBytes + (artifact.program->scratch_bytes + 255) / 256 * 256;
+}
+
+bool Opened::isGradient(const void *data) const {
+  const GradientRange &range = artifact.manifest.gradients;
+  const uint8_t *first = state + memory.local(range.offset), *at = static_cast<const uint8_t *>(data);
+  return !memory.isSharded() && at >= first && at < first + range.bytes;
+}
+
 Expected<double> Opened::valueOf(const ScalarSpec &scalar) {
   auto data = device->view(state + memory.local(scalar.stateOffset), bytesOf(scalar.dtype));
   return data ? Expected<double>(asDouble(*data, scalar.dtype, 0)) : data.error();

@@ -19,6 +19,10 @@ struct Opened {
   void noteOnce(const std::vector<std::string> &several);
   /// Success on all ranks, or the error of one of them.
   Status agree(const Status &own) { return ranks->agree(own); }
+  /// Of state and scratch, up to where inputs may begin.
+  uint64_t programBytes() const;
+  /// Where every rank has all of them.
+  bool isGradient(const void *data) const;
   Expected<double> valueOf(const ScalarSpec &scalar);
   /// Of a scalar of the manifest, where it has one of this name.
   Expected<double> scalarOr(const char *name, double otherwise);

@@ -88,7 +88,7 @@ int storeStep(const Session &session, const Expected<accum_step_result> &outcome
   int code = storeResult(outcome, result);
   if (code != 0 && result) {
     *result = {};
-    result->skipped = session.stoppedUnchanged();
+    result->skipped = session.training.step.outcome.unchanged;
   }
   return code;
 }
@@ -146,7 +146,7 @@ void accum_free(void *text) { std::free(text); }
 void accum_get_info(const accum_session *session, accum_info *info) { session->session->describe(*info); }
 
 const char *accum_notice(const accum_session *session, size_t index) {
-  const std::vector<std::string> &notices = session->session->notices();
+  const std::vector<std::string> &notices = session->session->opened.notices;
   return index < notices.size() ? notices[index].c_str() : nullptr;
 }
 
@@ -179,7 +179,8 @@ int accum_schedule_ends(const char *kind) {
 }
 
 int accum_set_schedule(accum_session *session, const accum_schedule_options *options) {
-  return guarded([&] { return report(session->session->setSchedule(scheduleOf(*options), options->steps)); });
+  return guarded(
+      [&] { return report(session->session->numbers.setSchedule(scheduleOf(*options), options->steps)); });
 }
 
 int accum_check_run(const char *optimizer, const accum_hyper_options *hyper,
@@ -203,12 +204,13 @@ int accum_set_batches(accum_session *session, const accum_batch_change *changes,
     std::vector<BatchChange> all;
     for (size_t i = 0; i < count; ++i)
       all.push_back({changes[i].step, changes[i].batch});
-    return report(session->session->setBatches(std::move(all)));
+    return report(session->session->samples.setBatches(std::move(all)));
   });
 }
 
 uint64_t accum_steps_of_epochs(const accum_session *session, uint64_t epochs) {
-  return session->session->stepsOf(epochs);
+  const Epochs *known = session->session->samples.epochs();
+  return known ? known->stepsOf(epochs) : 0;
 }
 
 int accum_step(accum_session *session, uint64_t step, accum_step_result *result) {
@@ -225,7 +227,7 @@ int accum_update(accum_session *session, uint64_t step, accum_step_result *resul
     // Sums of the program's own may find nobody: all ranks are here.
     if (Status status = own.ranks().meet(); !status)
       return status.error();
-    return own.update(step);
+    return own.training.update(step);
   });
 }
 
@@ -242,7 +244,7 @@ int accum_eval(accum_session *session, uint64_t step, accum_step_result *result)
 
 int accum_evaluate(accum_session *session, accum_evaluation *result) {
   return guarded(session, ACCUM_EVALUATES, [&](Session &own) {
-    auto outcome = own.evaluate();
+    auto outcome = own.evaluation.run();
     if (!outcome)
       return report(outcome.error());
     *result = *outcome;
@@ -251,7 +253,7 @@ int accum_evaluate(accum_session *session, accum_evaluation *result) {
 }
 
 void accum_set_stop(accum_session *session, accum_stop wanted, void *user) {
-  session->session->stopEvaluations(wanted, user);
+  session->session->evaluation.stopWhere(wanted, user);
 }
 
 int accum_lock_checkpoints(const char *root) {
@@ -268,19 +270,19 @@ int accum_newest_checkpoint(const char *root, uint64_t *step) {
 
 int accum_share_checkpoints(accum_session *session, const char *root) {
   return guarded(session, ACCUM_CHECKPOINTS,
-                 [&](Session &own) { return report(own.savedRuns().share(root)); });
+                 [&](Session &own) { return report(own.checkpoints.share(root)); });
 }
 
 int accum_checkpoint_background(accum_session *session) {
   return guarded(session, ACCUM_CHECKPOINTS,
-                 [&](Session &own) { return report(own.savedRuns().writeInBackground()); });
+                 [&](Session &own) { return report(own.checkpoints.writeInBackground()); });
 }
 
 int accum_finish_checkpoint(accum_session *session, int32_t wait) {
   if (isOrphan()) // what is being written is the parent's
     return 0;
   return guarded(session, ACCUM_CHECKPOINTS,
-                 [&](Session &own) { return report(own.savedRuns().finish(wait != 0)); });
+                 [&](Session &own) { return report(own.checkpoints.finish(wait != 0)); });
 }
 
 int accum_checkpoint(accum_session *session, const char *root, uint64_t step, uint64_t keep) {
@@ -308,8 +310,8 @@ int accum_save_weights(accum_session *session, const char *path, const accum_sav
     if (known.dtype && stored != ACCUM_F16 && stored != ACCUM_BF16)
       return report(Error{kExitUsage, "weights are saved as f16 or bf16, or as they are trained", "usage"});
     return report(
-        own.parameters().save({path, known.names ? known.names : "onnx", stored,
-                               known.model ? known.model : "", known.keep_old != 0, known.check_only != 0}));
+        own.weights.save({path, known.names ? known.names : "onnx", stored, known.model ? known.model : "",
+                          known.keep_old != 0, known.check_only != 0}));
   });
 }
 
@@ -317,7 +319,7 @@ int accum_init_weights(accum_session *session, const accum_init_options *options
   return guarded(session, ACCUM_RESUMES, [&](Session &own) {
     accum_init_options known = {};
     std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
-    auto held = own.parameters().init({known.path, known.names ? known.names : "", known.partial != 0});
+    auto held = own.weights.init({known.path, known.names ? known.names : "", known.partial != 0});
     if (!held)
       return report(held.error());
     *taken = int64_t(*held);
@@ -329,19 +331,18 @@ int accum_set_cut(accum_session *session, const accum_cut *cut) {
   accum_cut known = {sizeof known, 0, 0, 0, -1, 0};
   if (cut)
     std::memcpy(&known, cut, std::min<size_t>(cut->size, sizeof known));
-  return report(session->session->setCut(
+  return report(session->session->samples.microSteps.setCut(
       {known.rows, known.samples, known.only, known.reversed != 0, known.longest != 0}));
 }
 
 int accum_fill_memory(accum_session *session, uint8_t byte) {
-  return guarded([&] { return report(session->session->fillMemory(byte)); });
+  return guarded([&] { return report(session->session->opened.fill(byte)); });
 }
 
 int accum_write_tensor(accum_session *session, const char *kind, const char *name, const void *data,
                        uint64_t bytes) {
   return guarded([&] {
-    return report(
-        session->session->parameters().write(kind, name, static_cast<const uint8_t *>(data), bytes));
+    return report(session->session->weights.write(kind, name, static_cast<const uint8_t *>(data), bytes));
   });
 }
 
@@ -362,12 +363,12 @@ int accum_save_profile(const accum_session *session, const char *path) {
 }
 
 int accum_assist(accum_session *session) {
-  return guarded(session, ACCUM_READS, [&](Session &own) { return report(own.assist()); });
+  return guarded(session, ACCUM_READS, [&](Session &own) { return report(own.opened.memory.assist()); });
 }
 
 int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor) {
   return guarded(session, ACCUM_READS, [&](Session &own) {
-    auto found = own.parameters().read(kind, name);
+    auto found = own.weights.read(kind, name);
     if (!found)
       return report(found.error());
     *tensor = *found;
@@ -379,7 +380,7 @@ int accum_save(const accum_session *session, const char *kind, const char *names
                int32_t keepOld) {
   std::string where = path ? path : "";
   return guarded(session, ACCUM_READS, [&](Session &own) {
-    return report(own.parameters().saveTensors(kind, names, where, keepOld != 0));
+    return report(own.weights.saveTensors(kind, names, where, keepOld != 0));
   });
 }
 

@@ -57,7 +57,7 @@ int guarded(const accum_session *session, accum_rank_action action, uint64_t ste
 
 /// After the steps that were made.
 template <typename Body> int guarded(const accum_session *session, accum_rank_action action, Body &&body) {
-  return guarded(session, action, session->session->stepsMade(), std::forward<Body>(body));
+  return guarded(session, action, session->session->training.reached, std::forward<Body>(body));
 }
 
 /// The same of a step, which counts behind it.
@@ -67,7 +67,7 @@ int guardedStep(const accum_session *session, accum_rank_action action, uint64_t
   return guarded(session, action, step, [&](Session &own) {
     int code = storeStep(own, body(own), result);
     if (code == 0)
-      own.ranks().countSteps(own.stepsMade());
+      own.ranks().countSteps(own.training.reached);
     return code;
   });
 }

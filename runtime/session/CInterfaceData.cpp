@@ -48,15 +48,15 @@ int bindTo(Session &session, Expected<Dataset> data, const accum_data_options &o
   if (!data)
     return report(data.error());
   if (evaluates)
-    return report(session.bindEvaluation(std::move(*data)));
+    return report(session.evaluation.bind(std::move(*data)));
   auto rest = data->splitOff(options.val_split ? options.val_split : "");
   if (!rest)
     return report(rest.error());
-  Status status = session.requireBatch(*data);
+  Status status = session.samples.requireBatch(*data);
   if (status)
-    status = session.bind(std::move(*data), options);
+    status = session.samples.bind(std::move(*data), options);
   if (status && *rest)
-    status = session.bindEvaluation(std::move(**rest));
+    status = session.evaluation.bind(std::move(**rest));
   return report(status);
 }
 
@@ -91,17 +91,18 @@ int accum_bind_evaluation_files(accum_session *session, const char *const *paths
 
 int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arrays, size_t count) {
   return guarded(session, ACCUM_EVALUATES, [&](Session &own) {
-    return report(own.giveEvaluation(datasetOf(own.manifest(), arrays, count)));
+    return report(own.evaluation.give(datasetOf(own.manifest(), arrays, count)));
   });
 }
 
 int accum_bind_synthetic(accum_session *session, const accum_data_options *options) {
   return guarded([&] {
     const Manifest &manifest = session->session->manifest();
-    int64_t samples = options->samples > 0 ? options->samples : session->session->largestBatch();
+    int64_t samples = options->samples > 0 ? options->samples : session->session->samples.largestBatch();
     if (manifest.wholeBatch && samples < manifest.batch)
       return report(Error{kExitUsage, "a batch whose samples are related to each other is not cut", "usage"});
-    return report(session->session->bind(Dataset::synthetic(manifest, samples, options->seed), *options));
+    return report(
+        session->session->samples.bind(Dataset::synthetic(manifest, samples, options->seed), *options));
   });
 }
 

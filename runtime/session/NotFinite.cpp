@@ -58,4 +58,14 @@ Error notFinite(const std::string &what, const Manifest &manifest,
   return error;
 }
 
+Error notFinite(const char *what, Opened &opened, bool follows) {
+  Error error = notFinite(std::string(what), opened.artifact.manifest,
+                          [&](const ScalarSpec &scalar) { return opened.valueOf(scalar); });
+  bool isExplained = error.message != what;
+  error.notes.emplace_back("--on-nan skip leaves such steps out");
+  if (follows && !isExplained)
+    error.notes.back() += "; a smaller --lr is the usual cure";
+  return error;
+}
+
 } // namespace accum::runtime

@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUNTIME_SESSION_NOTFINITE_H
 #define ACCUM_RUNTIME_SESSION_NOTFINITE_H
 
-#include "runtime/artifact/Manifest.h"
+#include "runtime/device/Opened.h"
 #include <functional>
 
 namespace accum::runtime {
@@ -13,6 +13,9 @@ namespace accum::runtime {
 /// read.
 Error notFinite(const std::string &what, const Manifest &manifest,
                 const std::function<Expected<double>(const ScalarSpec &)> &valueOf);
+/// The same of a step that has just been made; one that follows no other was not led astray by the learning
+/// rate.
+Error notFinite(const char *what, Opened &opened, bool follows);
 
 } // namespace accum::runtime
 #endif

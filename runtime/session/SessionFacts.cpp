@@ -17,13 +17,13 @@ std::vector<BatchChange> upTo(uint64_t step, const std::vector<BatchChange> &bat
 } // namespace
 
 CheckpointFacts Session::facts(uint64_t step) const {
-  std::vector<BatchChange> made = upTo(step, batches);
+  std::vector<BatchChange> made = upTo(step, samples.schedule());
   CheckpointFacts facts;
   facts.step = step;
-  facts.updates = updates;
+  facts.updates = numbers.updates;
   facts.optimizer = manifest().optimizer;
-  facts.batch = made.empty() ? batches.front().batch : made.back().batch;
-  if (feed) {
+  facts.batch = made.empty() ? samples.schedule().front().batch : made.back().batch;
+  if (const Feed *feed = samples.bound()) {
     facts.samples = feed->samples();
     facts.seed = feed->options().seed;
     facts.shuffle = feed->options().shuffle;
@@ -33,14 +33,14 @@ CheckpointFacts Session::facts(uint64_t step) const {
   facts.losses = guard.losses();
   facts.norms = guard.norms();
   facts.batches = made;
-  facts.best = best;
-  facts.evaluated = evaluated;
-  facts.groups = groupsOf(manifest(), hyper.coefficients);
+  facts.best = evaluation.best;
+  facts.evaluated = evaluation.made;
+  facts.groups = groupsOf(manifest(), numbers.coefficients());
   return facts;
 }
 
 Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {
-  if (pending.calls > 0)
+  if (training.pending().calls > 0)
     return usage("a checkpoint does not hold the gradients that wait for an update",
                  {"update first, then write the checkpoint"});
   return checkpoints.write(root, facts(step), keep);
@@ -50,14 +50,14 @@ Expected<std::optional<uint64_t>> Session::resume(const std::string &path, bool 
   auto taken = checkpoints.resume(path, weightsOnly, [this](uint64_t step) { return facts(step); });
   if (!taken || !*taken)
     return taken ? Expected<std::optional<uint64_t>>(std::optional<uint64_t>()) : taken.error();
-  pending = {}; // gradients of other weights
+  training.dropPending(); // gradients of other weights
   if (weightsOnly)
     return std::optional(uint64_t(0));
   const CheckpointFacts &made = **taken;
-  updates = made.updates;
-  best = made.best;
-  evaluated = made.evaluated;
-  reached = made.step;
+  numbers.updates = made.updates;
+  evaluation.best = made.best;
+  evaluation.made = made.evaluated;
+  training.reached = made.step;
   guard.restore(made.losses, made.norms);
   return std::optional(made.step);
 }

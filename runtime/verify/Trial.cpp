@@ -53,7 +53,7 @@ int64_t Trial::samplesOf(int64_t perDevice) const {
 }
 
 int Trial::runStep(uint8_t fill, accum_step_result &result) {
-  if (int code = check(session.fillMemory(fill)))
+  if (int code = check(session.opened.fill(fill)))
     return code;
   auto tried = session.tryStep(/*forwardOnly=*/false);
   if (!tried)
@@ -64,7 +64,7 @@ int Trial::runStep(uint8_t fill, accum_step_result &result) {
 
 int Trial::step(const StepCut &cut, double &loss, uint8_t fill) {
   accum_step_result result;
-  if (int code = check(session.setCut(cut)))
+  if (int code = check(session.samples.microSteps.setCut(cut)))
     return code;
   if (int code = runStep(fill, result))
     return code;
@@ -98,7 +98,7 @@ int Trial::explainNotFinite(uint8_t fill, double loss) {
 
 int Trial::failNotFinite(const std::string &what) {
   auto valueOf = [&](const ScalarSpec &scalar) -> Expected<double> {
-    auto value = session.parameters().read("scalar", scalar.name);
+    auto value = session.weights.read("scalar", scalar.name);
     if (!value)
       return value.error();
     return asDouble(static_cast<const uint8_t *>(value->data), scalar.dtype, 0);
@@ -136,7 +136,7 @@ int Trial::agree(bool &any) {
 }
 
 int Trial::read(const char *kind, size_t tensor, std::vector<uint8_t> &bytes) {
-  auto values = session.parameters().read(kind, trained[tensor]->onnxName);
+  auto values = session.weights.read(kind, trained[tensor]->onnxName);
   if (!values)
     return fail(values.error());
   const auto *data = static_cast<const uint8_t *>(values->data);
@@ -146,7 +146,7 @@ int Trial::read(const char *kind, size_t tensor, std::vector<uint8_t> &bytes) {
 
 int Trial::write(size_t tensor, const std::vector<uint8_t> &bytes) {
   return check(
-      session.parameters().write("parameter", trained[tensor]->onnxName, bytes.data(), bytes.size()));
+      session.weights.write("parameter", trained[tensor]->onnxName, bytes.data(), bytes.size()));
 }
 
 } // namespace accum::runtime::verify

@@ -22,7 +22,7 @@ Expected<Dataset> samplesOf(const Session &session, const accum_verify_options &
                               data.seed);
   }
   auto files = datasetOf(manifest, {options.paths, options.paths + options.path_count}, data);
-  Status enough = files ? session.requireBatch(*files) : files.error();
+  Status enough = files ? session.samples.requireBatch(*files) : files.error();
   return enough ? std::move(files) : enough.error();
 }
 
@@ -43,8 +43,8 @@ int verifySession(Session &session, const accum_verify_options &options) {
   bool isSynthetic = options.array_count == 0 && options.path_count == 0;
   int code = check(
       session, {options.seconds, data.seed, isSynthetic, options.line, options.check, options.user}, count);
-  session.endTrial();
-  return code;
+  Status ended = session.endTrial();
+  return code ? code : report(ended);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loss over data of its own. All of it is one window, so that a sum over the batch (a count of targets)
 // is one over all samples.
-#include "runtime/session/Session.h"
+#include "runtime/session/Evaluation.h"
 #include "runtime/system/Clock.h"
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ bool predictsTokens(const Manifest &manifest) {
 
 } // namespace
 
-Status Session::requireEvaluation(const Dataset &data) const {
+Status Evaluation::require(const Dataset &data) const {
   const Manifest &manifest = opened.artifact.manifest;
   int64_t least = manifest.wholeBatch ? manifest.batch : 1;
   if (data.samples() >= least)
@@ -32,8 +32,8 @@ Status Session::requireEvaluation(const Dataset &data) const {
                "bad-data"};
 }
 
-Status Session::bindEvaluation(Dataset data) {
-  if (Status status = requireEvaluation(data); !status)
+Status Evaluation::bind(Dataset data) {
+  if (Status status = require(data); !status)
     return status;
   const Manifest &manifest = opened.artifact.manifest;
   int64_t least = manifest.wholeBatch ? manifest.batch : 1, rest = data.samples() % least;
@@ -42,39 +42,28 @@ Status Session::bindEvaluation(Dataset data) {
                 " samples of its batch to each other: evaluation leaves the last " + std::to_string(rest) +
                 " samples out");
   opened.noteOnce(data.notices());
-  evaluationShare.reset();
-  evaluation.emplace(std::move(data), FeedOptions());
+  placed.reset();
+  feed.emplace(std::move(data), FeedOptions());
   return {};
 }
 
 /// Leaves nothing behind but the numbers in the state, which every step writes before it reads them.
-Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
-  beginStep();
-  Share share = evaluationShare.value_or(
-      Share(of.samples, opened.artifact.manifest.m, opened.ranks->ranks(), opened.ranks->rank()));
-  feeding = &*evaluation;
-  Window window = evaluationShare ? share.windowOf(evaluation->samples()) : of;
-  feeding->select(window);
-  if (!evaluationShare || !ownSamples)
-    divide(*evaluation, window, share);
-  else if (Status status = divideOwn(*evaluation, window, share); !status)
+Expected<accum_evaluation> Evaluation::runWindow(const Window &of) {
+  training.begin();
+  if (Status status = samples.enter(*feed, of, placed); !status)
     return status.error();
-  opened.device->startStep(true);
-  ranges.beginStep(0, /*evaluates=*/true);
-  auto context = makeContext(0);
-  if (!context)
-    return context.error();
-  evaluating = true;
-  int code = opened.artifact.program->eval(&*context, division->steps);
-  evaluating = false;
-  takeNotices();
+  if (wanted)
+    training.step.leaves = [this] { return isStopped(); };
+  auto code = training.evaluate(0);
+  training.step.leaves = nullptr;
+  training.takeNotices();
   if (stopped)
     return accum_evaluation{};
-  if (code != 0)
-    return explain(code);
+  if (!code || *code != 0)
+    return code ? training.explain(*code) : code.error();
   if (Status status = opened.device->synchronize(); !status)
     return status.error();
-  ranges.endStep();
+  training.step.ranges.endStep();
   double values[4];
   const std::pair<const char *, double> scalars[] = {
       {"loss", NAN}, {"targets", 0}, {"correct", NAN}, {"counted", NAN}};
@@ -86,22 +75,23 @@ Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   }
   correct += values[2];
   counted += values[3];
-  return accum_evaluation{values[0], NAN, NAN, division->samples, int64_t(values[1]), 0, 0};
+  return accum_evaluation{values[0],          NAN, NAN, samples.microSteps.division().samples,
+                          int64_t(values[1]), 0,   0};
 }
 
-Expected<accum_evaluation> Session::evaluate() {
+Expected<accum_evaluation> Evaluation::run() {
   double started = now();
-  if (!evaluation)
+  if (!feed)
     return Error{kExitUsage, "no evaluation data is bound", "usage"};
   if (!opened.artifact.program->eval)
     return Error{kExitUsage, "the artifact has no eval program", "usage"};
   const Manifest &manifest = opened.artifact.manifest;
-  int64_t size = manifest.wholeBatch ? manifest.batch : evaluation->samples();
+  int64_t size = manifest.wholeBatch ? manifest.batch : feed->samples();
   correct = counted = 0;
   stopped = false;
   accum_evaluation all{0, NAN, NAN, 0, 0, 0, 0};
-  for (int64_t start = 0; start + size <= evaluation->samples(); start += size) {
-    auto part = evaluateWindow({0, uint64_t(start), size});
+  for (int64_t start = 0; start + size <= feed->samples(); start += size) {
+    auto part = runWindow({0, uint64_t(start), size});
     if (!part || stopped)
       return part;
     auto weight = [](const accum_evaluation &of) { return double(of.targets ? of.targets : of.samples); };
@@ -114,11 +104,33 @@ Expected<accum_evaluation> Session::evaluate() {
     all.perplexity = std::exp(all.loss);
   all.accuracy = correct / counted; // NaN where nothing counts them
   all.seconds = now() - started;
-  evaluated = reached;
+  made = training.reached;
   all.is_best = std::isfinite(all.loss) && all.loss < best.value_or(INFINITY);
   if (all.is_best)
     best = all.loss;
   return all;
+}
+
+Status Evaluation::give(Expected<Dataset> given) {
+  if (Status status = opened.agree(given ? require(*given) : given.error()); !status)
+    return status;
+  auto share = samples.shareOf(*given);
+  if (!share)
+    return share.error();
+  if (Status status = bind(std::move(*given)); !status)
+    return status;
+  if (opened.ranks->ranks() > 1)
+    placed = *share;
+  return {};
+}
+
+/// Ranks have as many micro-steps each, and leave behind the same one.
+Expected<bool> Evaluation::isStopped() {
+  auto any = opened.ranks->maximum(wanted(user) != 0);
+  if (!any)
+    return any.error();
+  stopped = *any != 0;
+  return stopped;
 }
 
 } // namespace accum::runtime

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session's threads, and whether its steps take as long as planned.
+// The threads of a run, and what slows its steps.
+#include "runtime/session/PaceWatch.h"
 #include "runtime/session/Describe.h"
-#include "runtime/session/Session.h"
-#include "runtime/system/Processors.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <cstdlib>
@@ -12,7 +11,7 @@ namespace accum::runtime {
 
 /// As many as are asked for, by the options or by OMP_NUM_THREADS; otherwise the usable processors, shared
 /// with the other ranks on this machine.
-void Session::chooseThreads(int asked) {
+void PaceWatch::chooseThreads(int asked) {
   int usable = std::max(1, usableProcessors() / opened.ranks->localRanks());
   if (int processors = machineProcessors(); asked > processors)
     opened.note(std::to_string(asked) + " threads on " + std::to_string(processors) +
@@ -28,26 +27,25 @@ void Session::chooseThreads(int asked) {
 }
 
 /// Seconds for a step of as many micro-steps as the latest; 0 where no plan says it.
-double Session::plannedSeconds() {
+double PaceWatch::plannedSeconds(const Division &division) {
   const std::vector<LengthSpec> &lengths = opened.artifact.manifest.lengths;
   if (!lengths.empty()) {
     double seconds = 0;
     for (size_t length = 0; length < lengths.size(); ++length)
-      seconds += division->microSteps[length] * lengths[length].seconds;
+      seconds += division.microSteps[length] * lengths[length].seconds;
     return seconds;
   }
   if (!plannedStep)
     plannedStep = predictedSeconds(opened.artifact);
-  return *plannedStep * double(division->steps) / double(plannedMicroSteps);
+  return *plannedStep * double(division.steps) / double(plannedMicroSteps);
 }
 
 /// The first steps fill caches. What a device of its own takes is not this machine's.
-void Session::judgePace(double seconds) {
+void PaceWatch::judge(double seconds, uint64_t updates, const Division &division) {
   constexpr uint64_t kSettled = 3;
-  if (part != Part::Whole || updates <= kSettled || opened.device->name() != "host")
+  if (updates <= kSettled || opened.device->name() != "host")
     return;
-  seconds -= dataSeconds;
-  double predicted = seconds > Pace::kShort ? plannedSeconds() : 0;
+  double predicted = seconds > Pace::kShort ? plannedSeconds(division) : 0;
   if (!pace.isDue(seconds, predicted))
     return;
   StepPace step = {seconds, predicted, ProcessorUse::read().since(useBefore), threadCount()};
