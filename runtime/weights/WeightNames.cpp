@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prefixes are counted at every dot; distances are Levenshtein's.
 #include "runtime/weights/WeightNames.h"
+#include "runtime/system/NearestNames.h"
 #include <algorithm>
-#include <numeric>
 
 namespace accum::runtime {
 namespace {
@@ -13,21 +13,6 @@ void forEachKnownTail(const std::string &name, const std::set<std::string> &name
   for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
     if (names.contains(name.substr(dot + 1)))
       use(name.substr(0, dot + 1));
-}
-
-size_t distance(const std::string &a, const std::string &b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t(0));
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
 }
 
 } // namespace
@@ -64,7 +49,7 @@ std::string nearestName(const std::string &name, const std::vector<std::string> 
   size_t least = name.size() / 3 + 1;
   for (const std::string &other : names) {
     size_t apart = std::max(name.size(), other.size()) - std::min(name.size(), other.size());
-    size_t changed = apart < least ? distance(name, other) : least;
+    size_t changed = apart < least ? editDistance(name, other) : least;
     if (changed < least) {
       least = changed;
       nearest = other;

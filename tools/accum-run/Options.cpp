@@ -3,8 +3,8 @@
 #include "tools/accum-run/Options.h"
 #include "runtime/system/ThreadPool.h"
 #include "tools/accum-run/OptionText.h"
-#include "tools/accum-run/SharedSettings.h"
 #include "tools/accum-run/UnknownOptions.h"
+#include "tools/accum-run/training/SharedSettings.h"
 #include <algorithm>
 #include <filesystem>
 #include <map>

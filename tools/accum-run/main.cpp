@@ -2,9 +2,9 @@
 // accum-run: artifact in, trained weights out.
 #include "runtime/accum_runtime.h"
 #include "runtime/artifact/Artifact.h"
-#include "tools/accum-run/Launcher.h"
-#include "tools/accum-run/StopSignal.h"
-#include "tools/accum-run/Training.h"
+#include "tools/accum-run/training/Launcher.h"
+#include "tools/accum-run/training/StopSignal.h"
+#include "tools/accum-run/training/Training.h"
 #include <cerrno>
 #include <csignal>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checksums against published values.
-#include "tools/accum-run/EventFile.h"
+#include "tools/accum-run/records/EventFile.h"
 #include <gtest/gtest.h>
 
 using namespace accum::run;

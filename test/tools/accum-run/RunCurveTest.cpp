@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A million steps in two thousand points, and no extreme is lost.
-#include "tools/accum-run/RunCurve.h"
+#include "tools/accum-run/records/RunCurve.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
