@@ -57,12 +57,13 @@ std::optional<Options> settleSplit(const Options &options, const Check &check) {
   return split;
 }
 
-/// Whether the options leave open in how many micro-steps a batch runs, or ask for one.
+/// Whether the options leave open in how many micro-steps a batch runs, or ask for one. What is stored in bf16
+/// is told by where the samples are, which a batch that is whole does not say.
 static bool mayRunAtOnce(const Options &options) {
   bool oneStep = options.microBatch == "auto" || options.microBatch == "none" ||
                  options.microBatch == std::to_string(options.batch);
   return oneStep && options.accumulationSteps.value_or(1) == 1 && options.devices == 1 &&
-         options.prefer != "memory" && !options.checkOnly && options.toPhase.empty() &&
+         options.precision != "bf16" && options.prefer != "memory" && !options.checkOnly && options.toPhase.empty() &&
          options.planFile.empty();
 }
 

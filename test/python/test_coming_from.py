@@ -103,3 +103,36 @@ def test_timm():
         with torch.no_grad():
             entropy = torch.nn.CrossEntropyLoss(label_smoothing=0.1)(names["model"].eval()(images), labels)
         assert run.evaluate((images, labels)).loss == pytest.approx(entropy.item(), rel=1e-4)
+
+
+def test_sentence_transformers():
+    """The loss is theirs of the whole batch."""
+    theirs = pytest.importorskip("sentence_transformers.losses")
+    import sentence_transformers
+
+    class Encoder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            config = transformers.BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+                                             intermediate_size=32)
+            self.model = transformers.BertModel(config, add_pooling_layer=False).eval()
+
+        def forward(self, features, **_):
+            hidden = self.model(features["input_ids"], features["attention_mask"]).last_hidden_state
+            weights = features["attention_mask"].unsqueeze(-1).float()
+            return {**features, "sentence_embedding": (hidden * weights).sum(1) / weights.sum(1)}
+
+    def drawn(count):
+        torch.manual_seed(1)
+        return {f"{side}_{what}": torch.randint(1, 50, (count, 6)) if what == "ids" else torch.ones(count, 6, dtype=torch.long)
+                for side in ("anchor", "positive") for what in ("ids", "mask")}
+
+    model, batch = sentence_transformers.SentenceTransformer(modules=[Encoder()], device="cpu"), drawn(2048)
+    features = [{"input_ids": batch[f"{side}_ids"], "attention_mask": batch[f"{side}_mask"]} for side in ("anchor", "positive")]
+    with torch.no_grad():
+        expected = theirs.MultipleNegativesRankingLoss(model, scale=20.0)(features, torch.zeros(2048)).item()
+    names = {"accum": accum, "torch": torch, "model": model, "example_batch": drawn(3)}
+    [ours] = lines_of("sentence-transformers, GradCache, open_clip")
+    exec(ours, names)
+    assert names["run"].step(batch).loss == pytest.approx(expected, rel=1e-5)

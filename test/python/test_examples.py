@@ -74,6 +74,14 @@ def test_big_batch():
     assert float(re.search(r"^largest difference (\S+)", said, re.M)[1]) < 1e-4
 
 
+def test_embeddings():
+    """A batch that is smaller than the example's, so that it is a test; a guess among 512 is right in 0.2 %."""
+    pytest.importorskip("transformers")
+    said = output("embeddings/train.py", "--steps", "6", "--batch", "192")
+    before, after = re.search(r"find their translation: ([0-9.]+)% before, ([0-9.]+)% after", said).groups()
+    assert float(before) < 2 and float(after) > 50
+
+
 def test_pretrained():
     """Words that fine-tuning has not seen are known from what others trained; a guess among six topics is right in 17 %."""
     pytest.importorskip("transformers")
