@@ -40,6 +40,7 @@ private:
   LogicalResult checkPaddingOf(size_t dim);
   planner::Search searchOfAll();
   void printPlans();
+  LogicalResult writeReport(bool isPlanned);
   LogicalResult join();
   LogicalResult write();
   LogicalResult runAll();
@@ -193,6 +194,17 @@ void CompiledLengths::printPlans() {
     largest().print("\n" + planner::explainSearch(size->search(), size->planned().budgets));
 }
 
+/// Also where nothing fits, as far as it came: without the rows.
+LogicalResult CompiledLengths::writeReport(bool isPlanned) {
+  std::string page = largest().planned().page;
+  if (page.empty())
+    return success();
+  if (isPlanned)
+    page = planner::report::withLengths(page, fmt::format("{}", fmt::join(options.lengths.dims, " x ")),
+                                        lengthRows(options, plansOf(sizes)));
+  return writePage(options, page, workspace.diagnostics);
+}
+
 /// How long samples are, where sizes were named and --lengths says it.
 LogicalResult CompiledLengths::readShares() {
   LengthOptions &lengths = options.lengths;
@@ -218,8 +230,10 @@ LogicalResult CompiledLengths::runAll() {
     return failure();
   if (options.checkOnly)
     return success();
-  if (failed(timing.timed("diff., fuse", [&] { return buildSteps(); })) ||
-      failed(timing.timed("plan", [&] { return planLengths(options, workspace, sizes); })))
+  if (failed(timing.timed("diff., fuse", [&] { return buildSteps(); })))
+    return failure();
+  bool isPlanned = succeeded(timing.timed("plan", [&] { return planLengths(options, workspace, sizes); }));
+  if (failed(writeReport(isPlanned)) || !isPlanned)
     return failure();
   printPlans();
   if (options.planOnly)

@@ -219,19 +219,26 @@ mlir::ArrayAttr lengthsAttr(mlir::Builder &builder, const Options &options, cons
   return builder.getArrayAttr(entries);
 }
 
+std::vector<planner::report::LengthRow> lengthRows(const Options &options, const LengthPlans &plans) {
+  std::vector<planner::report::LengthRow> rows;
+  for (size_t length = 0; length < plans.size(); ++length) {
+    const planner::Plan &plan = *plans[length];
+    const std::vector<int64_t> &sizes = options.lengths.sizes[length];
+    rows.push_back({textOf(sizes), plan.cut.m, microStepSeconds(plan), plan.cut.m * std::ranges::max(sizes),
+                    plan.arena()});
+  }
+  return rows;
+}
+
 std::string describeLengths(const Options &options, const LengthPlans &plans, int64_t budget) {
   const planner::Plan all = planOfAll(options, plans);
   std::string text = fmt::format("lengths  {:>14}  micro-batch  per micro-step    per place     arena\n",
                                  fmt::join(options.lengths.dims, " x "));
-  for (size_t length = 0; length < plans.size(); ++length) {
-    const planner::Plan &plan = *plans[length];
-    double seconds = microStepSeconds(plan);
-    int64_t places = plan.cut.m * std::ranges::max(options.lengths.sizes[length]);
-    text += fmt::format("         {:>14}  {:>11}  {:>14}  {:>11}  {:>8}\n",
-                        textOf(options.lengths.sizes[length]), plan.cut.m, planner::formatSeconds(seconds),
-                        fmt::format("{:.2f} us", 1e6 * seconds / double(places)),
-                        planner::formatBytes(plan.arena()));
-  }
+  for (const planner::report::LengthRow &row : lengthRows(options, plans))
+    text += fmt::format("         {:>14}  {:>11}  {:>14}  {:>11}  {:>8}\n", row.size, row.microBatch,
+                        planner::formatSeconds(row.seconds),
+                        fmt::format("{:.2f} us", 1e6 * row.seconds / double(row.places)),
+                        planner::formatBytes(row.arena));
   std::string of = budget > 0 ? " of " + planner::formatBytes(budget) : "";
   text += fmt::format("memory   per device: arena {}, total {}{}; {}\n", planner::formatBytes(all.arena()),
                       planner::formatBytes(all.total()), of,

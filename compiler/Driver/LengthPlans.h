@@ -4,6 +4,7 @@
 
 #include "compiler/Driver/Options.h"
 #include "compiler/Planner/Search/Solve.h"
+#include "compiler/Report/Page.h"
 #include "mlir/IR/Builders.h"
 #include <nlohmann/json.hpp>
 
@@ -51,6 +52,7 @@ mlir::ArrayAttr lengthsAttr(mlir::Builder &builder, const Options &options, cons
 
 /// A row for each size: micro-batch, bytes, time; and what they take together of a budget.
 std::string describeLengths(const Options &options, const LengthPlans &plans, int64_t budget);
+std::vector<planner::report::LengthRow> lengthRows(const Options &options, const LengthPlans &plans);
 nlohmann::ordered_json lengthsJson(const Options &options, const LengthPlans &plans);
 
 } // namespace accum::driver

@@ -213,14 +213,19 @@ LogicalResult explain(const planner::Problem &problem, const planner::DeviceProf
   auto page = planner::report::writePage(problem, profile, asked, planning.search, facts);
   if (!page)
     return report(page.error(), messages);
-  std::string why = writeTextFile(options.report, *page);
+  planning.page = std::move(*page);
+  return options.isOneOfSizes ? success() : writePage(options, planning.page, messages);
+}
+
+} // namespace
+
+LogicalResult writePage(const Options &options, const std::string &page, Messages &messages) {
+  std::string why = writeTextFile(options.report, page);
   if (why.empty())
     return success();
   messages.add(fmt::format("--report {}: cannot be written: {} [output-failed]", options.report, why));
   return failure();
 }
-
-} // namespace
 
 LogicalResult planModule(ModuleOp module, const Options &options, const planner::report::PageFacts &facts,
                          Messages &messages, Planning &planning) {

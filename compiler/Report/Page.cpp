@@ -48,7 +48,25 @@ std::string refusal(const View &view) {
   return text + "</ul>\n<p>What follows is the smallest plan there is.</p></div>\n";
 }
 
+std::string lengthRow(const LengthRow &row) {
+  return fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.2f} us</td><td>{}</td></tr>\n",
+                     escape(row.size), countMark(row.microBatch), secondsMark(row.seconds),
+                     1e6 * row.seconds / double(row.places), bytesMark(row.arena));
+}
+
 } // namespace
+
+std::string withLengths(std::string page, const std::string &dims, const std::vector<LengthRow> &rows) {
+  std::string section = fmt::format(
+      "<section id='lengths'><h2>Sizes of {}</h2>\n<p>A step computes each sample at the smallest size that "
+      "holds "
+      "it. They take turns in one arena. What else is on this page is of the largest, {}.</p>\n<table>\n"
+      "<tr><th>size</th><th>micro-batch</th><th>micro-step</th><th>per place</th><th>arena</th></tr>\n",
+      escape(dims), escape(rows.back().size));
+  for (const LengthRow &row : rows)
+    section += lengthRow(row);
+  return page.insert(page.find("<section"), section + "</table></section>\n");
+}
 
 std::string summarySection(const View &view) {
   const Search &search = view.search;

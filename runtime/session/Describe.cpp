@@ -7,6 +7,7 @@
 #include "runtime/host/Gemm.h"
 #include "runtime/system/Memory.h"
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -48,15 +49,33 @@ std::string describeSignature(const Manifest &manifest) {
                             trained, frozen, aliases);
 }
 
-std::string describePlan(const Manifest &manifest) {
+/// A size in a row; how many micro-steps there are of each depends on the batch.
+std::string describeLengths(const Manifest &manifest) {
+  std::string text;
+  for (const LengthSpec &length : manifest.lengths) {
+    std::string name =
+        fmt::format("{} {}", fmt::join(manifest.lengthDims, " x "), fmt::join(length.sizes, "x"));
+    text += fmt::format("  {:<24} micro-batch {}, {:.3f} ms predicted\n", printable(name), length.m,
+                        1e3 * length.seconds);
+  }
+  return text;
+}
+
+std::string describeCut(const Manifest &manifest) {
+  if (!manifest.lengths.empty())
+    return describeLengths(manifest);
   int64_t device = manifest.deviceBatch(), steps = (device + manifest.m - 1) / manifest.m;
   int64_t last = device - (steps - 1) * manifest.m;
   std::string text =
-      fmt::format("plan\n  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n", "global batch",
-                  manifest.batch, "devices", manifest.devices, "per-device batch", device, "micro-batch",
-                  manifest.m, "accumulation steps", steps);
-  if (last != manifest.m)
-    text += fmt::format("  {:<24} {}\n", "rows of the last one", last);
+      fmt::format("  {:<24} {}\n  {:<24} {}\n", "micro-batch", manifest.m, "accumulation steps", steps);
+  return last == manifest.m ? text : text + fmt::format("  {:<24} {}\n", "rows of the last one", last);
+}
+
+std::string describePlan(const Manifest &manifest) {
+  std::string text =
+      fmt::format("plan\n  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n", "global batch", manifest.batch, "devices",
+                  manifest.devices, "per-device batch", manifest.deviceBatch());
+  text += describeCut(manifest);
   if (manifest.wholeBatch)
     text += fmt::format("  {:<24} {}\n", "whole batches only", "samples are related to each other");
   return text + fmt::format("  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n", "precision", manifest.precision,
