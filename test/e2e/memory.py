@@ -215,12 +215,12 @@ def promised(artifact):
     return sum(line["bytes"] for line in plan["memory"] if line["kind"] != "context")
 
 
-def measured(artifact, folder):
+def measured(artifact, folder, data=("--synthetic",)):
     """The largest resident set of any process of the run, by the kernel's counter: what accum-run logs of the first
     one, and what waiting for all of them gives."""
     log = folder / "log.jsonl"
     log.unlink(missing_ok=True)
-    command = ["accum-run", artifact, "--synthetic", "--steps", STEPS, "--progress", "none", "--log", log,
+    command = ["accum-run", artifact, *data, "--steps", STEPS, "--progress", "none", "--log", log,
                "--save", folder / "weights.safetensors"]
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     with open(folder / "output.txt", "w+") as output:
