@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the two small graphs of docs/errors that no export of test/models shows; needs the environment of test/models/make."""
+"""Makes the small graphs of docs/errors that no export of test/models shows; needs the environment of test/models/make."""
 import pathlib
 
 import onnx
@@ -9,14 +9,14 @@ import numpy
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def save(name, nodes):
+def save(name, nodes, shape=("batch", 4), **tables):
     weight = numpy_helper.from_array(numpy.linspace(-1, 1, 12, dtype=numpy.float32).reshape(4, 3), "head.weight")
     axes = numpy_helper.from_array(numpy.array([0, 1]), "axes")
-    numbers = [numpy_helper.from_array(numpy.array(value), name) for name, value in (("zero", 0), ("one", 1))]
+    numbers = [numpy_helper.from_array(numpy.array(value), name) for name, value in (("zero", 0), ("one", 1), *tables.items())]
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["x", "head.weight"], ["h"], "head"), *nodes,
          helper.make_node("ReduceMean", ["y", "axes"], ["loss"], "mean", keepdims=0)], name,
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])], [weight, axes, *numbers])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), HERE / f"{name}.onnx")
 
@@ -30,3 +30,5 @@ save("shape-from-data",
       helper.make_node("Cast", ["largest"], ["length"], "length", to=TensorProto.INT64),
       helper.make_node("Range", ["zero", "length", "one"], ["range"], "range"),
       helper.make_node("Reshape", ["h", "range"], ["y"], "reshape")])
+save("mean-over-padding", [helper.make_node("ReduceMean", ["h", "positions"], ["y"], "pooled", keepdims=0)],
+     ("batch", "sequence", 4), positions=[1])

@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SAMPLE = re.compile(r"```text\n\$ (.*)\n((?:.*\n)*?)```\n")
-WIDTH = 200  # longer lines of a sample are cut
+WIDTH = 250  # longer lines of a sample are cut
 
 
 def messages(words, folder):
