@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from typing import Any, Mapping, Sequence
 
-from . import _accum, _errors
+from . import _accum, _errors, _ragged
 from ._plan import Plan, from_search
 
 PathLike = "str | os.PathLike[str]"
@@ -45,6 +45,15 @@ class Artifact:
     def padding(self) -> dict[str, float]:
         """What stands after a sample's end, by the input; empty where the program has one length."""
         return {each["name"]: each["padded"]["padding"] for each in self.manifest["inputs"] if "padded" in each}
+
+
+    @property
+    def ends(self) -> dict[str, _ragged.End]:
+        """Where samples end at the latest, by the input; empty where the program has one length."""
+        read = self.manifest
+        padded = {each["name"]: each["padded"] for each in read["inputs"] if "padded" in each}
+        return {name: _ragged.End(each["axis"], read["lengths"]["list"][-1]["sizes"][each["dim"]], each["padding"],
+                                  each["mask"], read["lengths"]["dims"][each["dim"]]) for name, each in padded.items()}
 
 
 @dataclasses.dataclass(frozen=True)

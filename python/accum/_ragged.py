@@ -19,15 +19,16 @@ def concatenated(parts: Sequence[Any]) -> Any:
     return numpy.concatenate([numpy.asarray(part) for part in parts])
 
 
-def _wider(array: Any, width: int, fill: float) -> Any:
-    """Axis 1 padded to `width`."""
-    missing = width - array.shape[1]
+def _wider(array: Any, width: int, fill: float, axis: int = 1) -> Any:
+    """An axis padded to `width`."""
+    missing = width - array.shape[axis]
     if hasattr(array, "detach"):
         import torch
-        return torch.cat([array, array.new_full((array.shape[0], missing, *array.shape[2:]), fill)], dim=1)
+        more = array.new_full((*array.shape[:axis], missing, *array.shape[axis + 1:]), fill)
+        return torch.cat([array, more], dim=axis)
     import numpy
     array = numpy.asarray(array)
-    return numpy.pad(array, [(0, 0), (0, missing)] + [(0, 0)] * (array.ndim - 2), constant_values=fill)
+    return numpy.pad(array, [(0, missing if at == axis else 0) for at in range(array.ndim)], constant_values=fill)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,12 +65,58 @@ def arrays(name: str, value: Any, padding: Mapping[str, float]) -> list[tuple[st
     return [(name, value.values), (name + OFFSETS, value.offsets)]
 
 
+@dataclasses.dataclass(frozen=True)
+class End:
+    """Where samples of an input end at the latest. axis: of an array, axis 0 the samples. tells: by its padding, where they
+    end. dimension: its name."""
+
+    axis: int
+    most: int
+    padding: float
+    tells: bool
+    dimension: str
+
+
+def _cut_rows(values: Any, offsets: Any, most: int) -> tuple[Any, Any]:
+    import numpy
+
+    lengths = numpy.minimum(numpy.diff(offsets), most)
+    rows = [values[begin:begin + length] for begin, length in zip(offsets, lengths)]
+    return concatenated(rows), numpy.concatenate([[0], numpy.cumsum(lengths)]).astype(numpy.int64)
+
+
+def cut(batch: Sequence[tuple[str, Any]], ends: Mapping[str, End]) -> tuple[list[tuple[str, Any]], set[str]]:
+    """Each array up to its end, and the dimensions along which something was cut that is no padding."""
+    own, found, said = dict(batch), [], set()
+    told = {ends[name].dimension for name in own if name in ends and ends[name].tells}
+    for name, value in batch:
+        end = ends.get(name)
+        if name.removesuffix(OFFSETS) in ends and end is None:
+            continue  # with its values
+        if end is None:
+            found.append((name, value))
+        elif name + OFFSETS in own:
+            values, kept = _cut_rows(value, own[name + OFFSETS], end.most)
+            said |= {end.dimension} if len(values) < len(value) else set()
+            found += [(name, values), (name + OFFSETS, kept)]
+        elif len(value.shape) > end.axis and value.shape[end.axis] > end.most:
+            before = (slice(None),) * end.axis
+            rest = value[(*before, slice(end.most, None))]
+            is_longer = bool((rest != end.padding).any()) if end.tells else end.dimension not in told
+            said |= {end.dimension} if is_longer else set()
+            found.append((name, value[(*before, slice(0, end.most))]))
+        else:
+            found.append((name, value))
+    return found, said
+
+
 def widened(parts: Sequence[Any], fill: float | None) -> Sequence[Any]:
     """Arrays of different widths, padded to the widest where the input is known to be padded."""
-    widths = {part.shape[1] for part in parts if len(getattr(part, "shape", ())) > 1}
-    if fill is None or len(widths) < 2:
+    shapes = [tuple(getattr(part, "shape", ())) for part in parts]
+    differing = [axis for axis in range(1, min(map(len, shapes))) if len({shape[axis] for shape in shapes}) > 1]
+    if fill is None or len(differing) != 1:
         return parts
-    return [_wider(part, max(widths), fill) for part in parts]
+    return [_wider(part, max(shape[differing[0]] for shape in shapes), fill, differing[0]) for part in parts]
 
 
 def aligned(batches: Sequence[list[tuple[str, Any]]]) -> Sequence[list[tuple[str, Any]]]:

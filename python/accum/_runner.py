@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
-from . import _accum, _errors, _options, _ranks, _safetensors
+from . import _accum, _errors, _options, _ragged, _ranks, _safetensors
 from ._batch import joined, named
 from ._compile import Artifact
 from ._forms import unwrapped
@@ -93,6 +93,9 @@ class Runner:
     random_params: a seed by which all are drawn. offload_dir: the folder of the file that holds offloaded state (by default
     the artifact's).
 
+    truncate: of a program of several lengths: samples longer than the largest size are cut there, in all their arrays;
+    without it they are refused.
+
     Several processes, as mpirun, srun and torchrun start them, train one model: each has this program, makes the same
     calls, and passes the whole batch, of which it trains its share. local_batches: each passes samples of its own, and
     the batch is those of all. launcher: who started them ("auto", "mpi", "slurm", "env"); devices=1: this process alone.
@@ -123,7 +126,7 @@ class Runner:
                  threads: int = 0, init: str | os.PathLike[str] | None = None, init_partial: bool = False,
                  init_names: str | None = None, random_params: int | None = None,
                  offload_dir: str | os.PathLike[str] | None = None, devices: int | None = None,
-                 launcher: str | None = None, local_batches: bool = False, **unknown: Any):
+                 launcher: str | None = None, local_batches: bool = False, truncate: bool = False, **unknown: Any):
         given = {name: value for name, value in locals().items() if name not in ("self", "unknown", "__class__")}
         if foreign := sorted(_options.of_compiler().intersection(unknown)):
             raise _options.usage(f"{', '.join(foreign)}: an artifact is compiled already",
@@ -137,6 +140,10 @@ class Runner:
         self._names = self.artifact.input_names if is_there else ()
         self._renamed: Mapping[str, str] = {}
         self._padding = self.artifact.padding if is_there else {}
+        self._ends = self.artifact.ends if truncate and is_there else {}
+        self._cut: set[str] = set()
+        if truncate and is_there and not self._ends:
+            raise _options.usage("truncate: the program has one length, and takes arrays of that alone")
         self.rank, self.ranks = (0, 1) if devices == 1 else _ranks.join(launcher)
         self._resident = resident_bytes()
         self._is_local = local_batches
@@ -163,7 +170,11 @@ class Runner:
         return self._padding.get(self._renamed.get(name, name))
 
     def _named(self, batch: Any) -> list[tuple[str, Any]]:
-        return named(batch, self._names, self._renamed, self._padding)
+        arrays = named(batch, self._names, self._renamed, self._padding)
+        if self._ends:
+            arrays, dimensions = _ragged.cut(arrays, self._ends)
+            self._cut |= dimensions
+        return arrays
 
     def _set_number(self, name: str, value: float | None) -> None:
         numbers = {**self._numbers, name: value if value is None else _options.number(name, value)}
@@ -192,7 +203,10 @@ class Runner:
     @property
     def notices(self) -> list[str]:
         """What was decided for the user so far, a sentence each."""
-        return [in_python(notice) for notice in self._session.notices()]
+        most = {end.dimension: end.most for end in self._ends.values()}
+        cut = [f"samples longer than the largest size of `{dimension}` end after {most[dimension]} places"
+               for dimension in sorted(self._cut)]
+        return [in_python(notice) for notice in self._session.notices()] + cut
 
     def step(self, batch: Any) -> Metrics:
         """One optimizer step over the samples of `batch`, at least one, however many: micro-steps follow from their

@@ -11,7 +11,7 @@ _CHOICES = ("auto", "none", "explore", "stop", "skip", "split", "disable", "erro
             "speed", "memory", "f32", "bf16", "tf32", "f64", "env", "mpi", "slurm", "framework", "onnx", "all", "matrices")
 _VALUE = rf"\d[\w.%]*(?: [KMGT]iB)?|[A-Z][A-Z0-9_]*\b|(?:{'|'.join(_CHOICES)})\b"
 _FLAG = re.compile(rf"(?<![\w-])--([a-z][a-z0-9-]*)(?:[ =]({_VALUE}))?")
-_SWITCHES = {"init_partial", "local_batches", "dry_run"}
+_SWITCHES = {"init_partial", "local_batches", "dry_run", "truncate"}
 
 
 @functools.cache

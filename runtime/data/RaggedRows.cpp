@@ -70,8 +70,8 @@ Error tooLong(size_t sample, const Column *leader, int64_t length, const std::st
   Error error = badData("sample " + std::to_string(sample) +
                         (leader ? " of `" + leader->spec->name + "`" : "") + " is " + std::to_string(length) +
                         " long, the largest size of `" + dim + "` is " + std::to_string(most));
-  error.notes.push_back("accum-run --truncate cuts what is longer, or compile with a larger size: --dim " +
-                        dim + "=...," + std::to_string(length));
+  error.notes.push_back("--truncate cuts what is longer, or compile with a larger size: --dim " + dim +
+                        "=...," + std::to_string(length));
   return error;
 }
 
