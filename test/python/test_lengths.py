@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches of several lengths: narrower arrays and lists of samples give the step of the padded batch."""
+import json
 import pathlib
+import re
+import shutil
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -73,10 +78,56 @@ def test_what_is_refused(runs):
         runs["several"].step(padded(texts(9, longest=17), 17))
 
 
+def test_what_is_longer_is_cut(runs):
+    """Oracle: the samples cut beforehand."""
+    rows = texts(9, longest=30)
+    cut = [row[:16] for row in rows]
+    with accum.Runner(runs["several"].artifact, lr=0.1, truncate=True) as run:
+        for given in (samples(rows), padded(rows, 30)):
+            with accum.Runner(runs["several"].artifact, lr=0.1) as other:
+                expected = other.step(padded(cut, 16))
+            assert run.evaluate([given]).loss == pytest.approx(expected.loss, rel=1e-6)
+        assert run.step(samples(rows)).loss == pytest.approx(expected.loss, rel=1e-6)
+        assert run.notices[-1] == "samples longer than the largest size of `sequence` end after 16 places"
+    with pytest.raises(accum.DataError, match="sample 2 of `input_ids` is 23 long") as caught:
+        runs["several"].step(samples(rows))
+    assert caught.value.notes[0].startswith("truncate=True cuts what is longer")
+    with pytest.raises(accum.UsageError, match="truncate: the program has one length"):
+        accum.Runner(runs["one"].artifact, truncate=True)
+
+
+def test_what_is_only_padded_further_is_not_cut(runs):
+    with accum.Runner(runs["several"].artifact, lr=0.1, truncate=True) as run:
+        expected = run.evaluate(padded(texts(9), 16)).loss
+        assert run.step(padded(texts(9), 24)).loss == pytest.approx(expected, rel=1e-6)
+        assert not any("end after" in notice for notice in run.notices)
+
+
 def test_the_plan_has_a_row_for_each_length(runs):
     rows = runs["several"].plan.lengths
     assert [row["sizes"] for row in rows] == [{"sequence": 5}, {"sequence": 9}, {"sequence": 16}]
     assert all(row["micro_batch"] >= 1 for row in rows)
+
+
+def test_the_example_of_ragged_data(tmp_path):
+    """Its commands as they stand: chosen sizes, and a loss that falls."""
+    folder = MODEL.parents[2] / "examples" / "ragged"
+    commands = re.search(r"((?:    .*\n)+)", (folder / "README.md").read_text())[1]
+    words = [line.split() for line in commands.splitlines()][1:]
+    shutil.copy(folder / "write.py", tmp_path)
+    said = []
+    for command in words:
+        command = [str(folder / word) if word.startswith("..") else word for word in command]
+        command = [sys.executable, *command] if command[0] == "./write.py" else command
+        run = subprocess.run([*command, *(["--progress", "none", "--log", "log.jsonl"] if command[0] == "accum-run" else [])],
+                             cwd=tmp_path, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        said.append(run.stdout)
+    assert "lengths        sequence  micro-batch" in said[1]
+    losses = [json.loads(line)["loss"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert losses[0] > 4 and losses[-1] < 2.5
+    with numpy.load(tmp_path / "sums.npz") as data:
+        assert data["input_ids.offsets"][-1] == len(data["input_ids"]) and len(data["labels.offsets"]) == 4097
 
 
 def test_a_module_with_lengths():
