@@ -161,8 +161,8 @@ def _traced(torch: Any, module: Any, batch: dict[str, Any], refusals: list[_erro
     def traced(**settings: Any) -> Any:
         with _configured(module, use_cache=False, **settings):
             return torch.onnx.export(module, args=(), kwargs=batch, dynamo=True, optimize=False, verbose=False,
-                                     dynamic_shapes={name: {0: "batch", **({1: axes[name]} if name in axes else {})}
-                                                     for name in batch})
+                                     dynamic_shapes={name: {0: "batch", **({_lengths.axis_of(value): axes[name]} if name in axes else {})}
+                                                     for name, value in batch.items()})
 
     try:
         try:

@@ -13,13 +13,19 @@ _STEP = 8  # what the longest is rounded up to: kernels work on whole vectors
 LENGTH, TARGET_LENGTH = "length", "target_length"
 
 
+def axis_of(value: Any) -> int:
+    """The positions': of [samples, positions], [samples, positions, features], and ids of [samples, choices, positions]."""
+    is_ids = "int" in str(getattr(value, "dtype", ""))
+    return 2 if is_ids and len(getattr(value, "shape", ())) == 3 else 1
+
+
 def _extent(value: Any) -> int | None:
-    shape = getattr(value, "shape", ())
-    return int(shape[1]) if len(shape) > 1 else None
+    shape, axis = getattr(value, "shape", ()), axis_of(value)
+    return int(shape[axis]) if len(shape) > axis else None
 
 
 def padded_axes(module: Any, batch: Mapping[str, Any]) -> dict[str, str]:
-    """The dimension that axis 1 of an array is, by the array's name. What an encoder-decoder's decoder sees has a length
+    """The dimension that the positions of an array are (`axis_of`), by the array's name. What an encoder-decoder's decoder sees has a length
     of its own."""
     leader = next((name for name in _LEADERS if name in batch), None)
     if leader is None:
