@@ -47,6 +47,12 @@ CASES = {
     "average": ([2, 5, 6], [conv([2, 2], 3), pool("AveragePool", [2, 3], pads=[1, 0, 0, 2], strides=[1, 2])]),
     "average_padding": ([1, 5, 5], [conv([2, 2], 2), pool("AveragePool", [3, 3], pads=[1, 1, 1, 1], count_include_pad=1)]),
     "average_ceil": ([1, 6, 6], [conv([2, 2], 2), pool("AveragePool", [2, 2], ceil_mode=1, strides=[2, 2])]),
+    # The last window begins in front of the padding, at its element or at the input's last, in one, two and three dimensions.
+    "ceil_line": ([2, 5], [conv([1], 2), pool("AveragePool", [3], ceil_mode=1, strides=[2], pads=[1, 1])]),
+    "ceil_onto_padding": ([1, 2, 2], [conv([1, 1], 2), pool("AveragePool", [3, 3], ceil_mode=1, strides=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)]),
+    "ceil_uncounted": ([1, 5, 4], [conv([1, 1], 2), pool("AveragePool", [3, 2], ceil_mode=1, strides=[3, 3], pads=[1, 0, 1, 1])]),
+    "ceil_volume": ([1, 3, 4, 2], [conv([1, 1, 1], 2), pool("AveragePool", [2, 3, 2], ceil_mode=1, strides=[2, 2, 3], pads=[1, 1, 0, 0, 1, 1], count_include_pad=1)]),
+    "ceil_maxima": ([1, 5, 4], [conv([1, 1], 2), pool("MaxPool", [3, 2], ceil_mode=1, strides=[2, 3], pads=[1, 0, 1, 1])]),
     # Windows at -1, 2 and 5 of six and a padding of one: the last covers one element and one place that counts.
     "average_ceil_padding": ([1, 7], [conv([2], 2), pool("AveragePool", [3], ceil_mode=1, strides=[3], pads=[1, 1], count_include_pad=1)]),
 }
