@@ -99,6 +99,14 @@ bool needsFloats(ElementwiseFn fn) {
   case ElementwiseFn::silu_grad:
   case ElementwiseFn::log1p:
   case ElementwiseFn::expm1:
+  case ElementwiseFn::erfc:
+  case ElementwiseFn::erfcx:
+  case ElementwiseFn::erfcx_grad:
+  case ElementwiseFn::log_erfc:
+  case ElementwiseFn::asin:
+  case ElementwiseFn::acos:
+  case ElementwiseFn::atan:
+  case ElementwiseFn::atan2:
   case ElementwiseFn::binary_cross_entropy:
   case ElementwiseFn::sigmoid_cross_entropy:
     return true;

@@ -37,7 +37,11 @@ def NN_ArgReduceOp : NN_PureOp<"arg_reduce"> {
 
 def NN_CumSumOp : NN_PureOp<"cumsum"> {
   let summary = "running sum along an axis";
-  let arguments = (ins NN_Tensor:$input, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
+  let description = [{
+    With `exclusive` without the element itself, with `reverse` from the end. With `log` it is the logarithm of the
+    running sum of exponentials, finite wherever the elements are, as `torch.logcumsumexp` is.
+  }];
+  let arguments = (ins NN_Tensor:$input, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse, UnitAttr:$log);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`(` $input `)` attr-dict `:` functional-type($input, $result)";
   let hasVerifier = 1;

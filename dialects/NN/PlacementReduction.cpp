@@ -61,6 +61,10 @@ LogicalResult ArgReduceOp::inferPlacements(Placements operands, Results &results
 }
 
 LogicalResult CumSumOp::inferPlacements(Placements operands, Results &results, Refusal &why) {
+  if (getLog())
+    if (FailureOr<bool> settled = settlePartials(*this, operands, {}, results, why);
+        failed(settled) || *settled)
+      return settled;
   if (operands[0].isBatched() && operands[0].dim == static_cast<int64_t>(getAxis()))
     return refuseOverBatch("a running sum", getInput(), operands[0], why);
   results.assign(1, operands[0]);

@@ -70,7 +70,11 @@ LogicalResult ArgReduceOp::verify() {
 }
 
 LogicalResult CumSumOp::verify() {
-  return failed(verifyAxis(*this, getInput(), getAxis())) ? failure() : verifySameSlab(*this, getInput());
+  if (failed(verifyAxis(*this, getInput(), getAxis())))
+    return failure();
+  if (getLog() && (getExclusive() || !isa<FloatType>(slabOf(getType()).getElementType())))
+    return emitOpError("takes the logarithm of a running sum of floats that counts each element itself");
+  return verifySameSlab(*this, getInput());
 }
 
 LogicalResult TopKOp::verify() {

@@ -239,16 +239,41 @@ Element Emitter::cumSum(nn::CumSumOp op, ArrayRef<Index> at, Mask mask) {
   int64_t axis = op.getAxis();
   bool perLane = !allUniform(at);
   bool vectorLast = axis + 1 == type.getRank() && type.getDimSize(axis) > 1;
+  Type computed = computeType(type.getElementType()), wide = builder.getF64Type();
   SmallVector<Index> source(at);
-  Element zero = constant(computeType(type.getElementType()), 0);
-  return accumulate(scopeOf(at, mask ? mask.scope : root()), nn::ReduceKind::sum, type.getElementType(),
-                    {type.getDimSize(axis)}, {vectorLast, perLane}, [&](ArrayRef<Index> folded, Mask tail) {
-                      Index here = at[axis], from = source[axis] = folded[0];
-                      if (op.getReverse())
-                        std::swap(here, from);
-                      Element counts = less(from, op.getExclusive() ? here : add(here, 1));
-                      return select(counts, element(op.getInput(), source, perLane ? mask : tail), zero);
-                    });
+  Scope *scope = scopeOf(at, mask ? mask.scope : root());
+  auto overThose = [&](nn::ReduceKind kind, Type to, Element other,
+                       llvm::function_ref<Element(Element)> term) {
+    return accumulate(scope, kind, to, {type.getDimSize(axis)}, {vectorLast, perLane},
+                      [&](ArrayRef<Index> folded, Mask tail) {
+                        Index here = at[axis], from = source[axis] = folded[0];
+                        if (op.getReverse())
+                          std::swap(here, from);
+                        Element counts = less(from, op.getExclusive() ? here : add(here, 1));
+                        Element value = element(op.getInput(), source, perLane ? mask : tail);
+                        return select(counts, term(value), other);
+                      });
+  };
+  auto itself = [](Element value) { return value; };
+  if (!op.getLog())
+    return overThose(nn::ReduceKind::sum, type.getElementType(), constant(computed, 0), itself);
+  auto apply = [&](nn::ElementwiseFn fn, Element a, Element b) -> Element {
+    Element both[] = {a, b};
+    Scope *inner = unify(both);
+    return {applyFunction(in(inner), fn, {both[0].value, both[1].value}), inner};
+  };
+  Element top = overThose(nn::ReduceKind::max, type.getElementType(),
+                          constant(computed, std::numeric_limits<float>::lowest()), itself);
+  // As in CumSumPart: at least one, that of the largest term.
+  Element sum = overThose(nn::ReduceKind::sum, wide, constant(wide, 0), [&](Element value) -> Element {
+    Element rest = select(apply(nn::ElementwiseFn::eq, value, top), constant(computed, 0),
+                          apply(nn::ElementwiseFn::sub, value, top));
+    Element power{applyFunction(in(rest.scope), nn::ElementwiseFn::exp, {rest.value}), rest.scope};
+    return convert(power, type.getElementType(), wide);
+  });
+  Element more = convert(apply(nn::ElementwiseFn::sub, sum, constant(wide, 1)), wide, type.getElementType());
+  Element log{applyFunction(in(more.scope), nn::ElementwiseFn::log1p, {more.value}), more.scope};
+  return apply(nn::ElementwiseFn::add, top, log);
 }
 
 /// The first of equals wins, and NaN wins over everything.

@@ -20,6 +20,24 @@ static Value tanhSlope(Vjp &v, Value x, Value y) {
   return v.select(v.map(Fn::lt, {magnitude, one}), v.sub(one, v.mul(y, y)), tail);
 }
 
+constexpr double kTwoByRootPi = 2 * std::numbers::inv_sqrtpi;
+
+/// 1 / sqrt(1 - x^2), whose difference is exact near one as a product.
+static Value arcSlope(Vjp &v, Value x) {
+  Value one = v.constant(1, x);
+  return v.map(Fn::rsqrt, {v.mul(v.sub(one, x), v.add(x, one))});
+}
+
+/// other / (mine^2 + other^2), by the larger of both so that no square leaves the range; zero at the origin,
+/// as in PyTorch.
+static Value angleSlope(Vjp &v, Value mine, Value other) {
+  Value zero = v.constant(0, mine);
+  Value size = v.map(Fn::max, {v.map(Fn::abs, {mine}), v.map(Fn::abs, {other})});
+  Value a = v.div(mine, size), b = v.div(other, size);
+  Value slope = v.div(v.div(b, v.add(v.mul(a, a), v.mul(b, b))), size);
+  return v.select(v.map(Fn::eq, {size, zero}), zero, slope);
+}
+
 /// dy times the derivative of a unary function at x, with y = f(x).
 static FailureOr<Value> unary(Vjp &v, Fn fn, Value dy, Value x, Value y) {
   auto c = [&](double value) { return v.constant(value, x); };
@@ -45,7 +63,19 @@ static FailureOr<Value> unary(Vjp &v, Fn fn, Value dy, Value x, Value y) {
   case Fn::tanh:
     return v.mul(dy, tanhSlope(v, x, y));
   case Fn::erf: // 2 / sqrt(pi) * exp(-x^2)
-    return v.mul(dy, v.mul(c(1.1283791670955126), v.map(Fn::exp, {v.neg(v.mul(x, x))})));
+    return v.mul(dy, v.mul(c(kTwoByRootPi), v.map(Fn::exp, {v.neg(v.mul(x, x))})));
+  case Fn::erfc:
+    return v.mul(dy, v.mul(c(-kTwoByRootPi), v.map(Fn::exp, {v.neg(v.mul(x, x))})));
+  case Fn::erfcx:
+    return v.mul(dy, v.map(Fn::erfcx_grad, {x}));
+  case Fn::log_erfc: // both have the factor exp(-x^2)
+    return v.div(v.mul(dy, c(-kTwoByRootPi)), v.map(Fn::erfcx, {x}));
+  case Fn::asin:
+    return v.mul(dy, arcSlope(v, x));
+  case Fn::acos:
+    return v.neg(v.mul(dy, arcSlope(v, x)));
+  case Fn::atan:
+    return v.div(dy, v.add(v.mul(x, x), c(1)));
   case Fn::sigmoid: // 1 - y has no digits left where y is nearly one
     return v.mul(dy, v.mul(y, v.map(Fn::sigmoid, {v.neg(x)})));
   case Fn::relu:
@@ -135,6 +165,8 @@ static FailureOr<Value> binaryLhs(Vjp &v, Fn fn, Value dy, Value a, Value b) {
     return extremum(v, Fn::lt, dy, a, b);
   case Fn::max:
     return extremum(v, Fn::gt, dy, a, b);
+  case Fn::atan2:
+    return v.mul(dy, angleSlope(v, a, b));
   case Fn::binary_cross_entropy:
     return probability(v, dy, a, b);
   case Fn::sigmoid_cross_entropy:
@@ -163,6 +195,8 @@ static FailureOr<Value> binaryRhs(Vjp &v, Fn fn, Value dy, Value a, Value b, Val
     return extremum(v, Fn::lt, dy, b, a);
   case Fn::max:
     return extremum(v, Fn::gt, dy, b, a);
+  case Fn::atan2:
+    return v.neg(v.mul(dy, angleSlope(v, b, a)));
   case Fn::binary_cross_entropy:
     return ofTarget(v, dy, v.map(Fn::log, {a}), v.map(Fn::log1p, {v.neg(a)}));
   case Fn::sigmoid_cross_entropy:
@@ -200,6 +234,11 @@ static bool hasPole(nn::ElementwiseOp op) {
   case Fn::rsqrt:
   case Fn::reciprocal:
   case Fn::pow:
+  case Fn::erfcx:
+  case Fn::log_erfc:
+  case Fn::asin:
+  case Fn::acos:
+  case Fn::atan2:
   case Fn::binary_cross_entropy:
     return true;
   case Fn::mul:

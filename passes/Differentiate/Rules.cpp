@@ -79,9 +79,31 @@ static LogicalResult differentiateReduce(Vjp &v, nn::ReduceOp op) {
   return success();
 }
 
+/// Each element has a share exp(x - y) of every later y, pair by pair: the sum of what is given to those,
+/// times exp(-y), can leave the range where its product with exp(x) does not.
+static LogicalResult differentiateLogCumSum(Vjp &v, nn::CumSumOp op) {
+  auto axis = static_cast<int64_t>(op.getAxis());
+  auto x = cast<TypedValue<RankedTensorType>>(op.getInput());
+  Type integer = v.builder.getI64Type();
+  auto place = [&](int64_t dim) -> Value {
+    SmallVector<int64_t> line(x.getType().getRank() + 1, 1);
+    line[dim] = x.getType().getDimSize(axis);
+    auto type = nn::Placement::replicated().place(RankedTensorType::get(line, integer));
+    return nn::IotaOp::create(v.builder, op.getLoc(), type, dim);
+  };
+  auto later = [&](Value value) { return v.unsqueeze(value, {axis}); };
+  Value rest = v.sub(v.unsqueeze(x, {axis + 1}), later(op.getResult()));
+  Value counts = v.map(op.getReverse() ? Fn::ge : Fn::le, {place(axis), place(axis + 1)});
+  Value share = v.select(counts, v.map(Fn::exp, {rest}), v.constant(0, x));
+  v.give(0, v.sum(v.mul(share, later(v.cotangent())), {axis + 1}));
+  return success();
+}
+
 static LogicalResult differentiateCumSum(Vjp &v, nn::CumSumOp op) {
+  if (op.getLog())
+    return differentiateLogCumSum(v, op);
   auto dx = nn::CumSumOp::create(v.builder, op.getLoc(), v.cotangentType(op.getInput()), v.cotangent(),
-                                 op.getAxisAttr(), op.getExclusiveAttr(), UnitAttr());
+                                 op.getAxisAttr(), op.getExclusiveAttr(), UnitAttr(), UnitAttr());
   dx.setReverse(!op.getReverse());
   v.give(0, dx);
   return success();

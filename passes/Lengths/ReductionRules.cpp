@@ -165,11 +165,11 @@ LogicalResult cumSum(nn::CumSumOp op, Site &site, Results results) {
   result.diagonal = {};
   for (RaggedAxis &each : result.axes)
     each.first = {};
-  result.least = result.least && *result.least >= 0 ? std::optional(0.0) : std::nullopt;
+  result.least = !op.getLog() && result.least && *result.least >= 0 ? std::optional(0.0) : std::nullopt;
   // From the right, sums hold rows that come later, of which causal order hides less.
   for (RaggedAxis &each : result.axes)
     if (each.axis != axis &&
-        !(each.fill && each.fill->isNumber(0) && (each.fill->isOfAll() || !op.getReverse())))
+        (op.getLog() || !(each.fill && each.fill->isNumber(0) && (each.fill->isOfAll() || !op.getReverse()))))
       each.fill.reset();
     else if (each.fill)
       each.fill->before.reset();
@@ -177,7 +177,8 @@ LogicalResult cumSum(nn::CumSumOp op, Site &site, Results results) {
   if (!ragged)
     return success();
   std::optional<Fill> fill = site.fill(0, axis);
-  bool endsInZeros = fill && fill->isNumber(0) && !fill->isCausal && fill->from <= ragged->end();
+  bool endsInZeros =
+      !op.getLog() && fill && fill->isNumber(0) && !fill->isCausal && fill->from <= ragged->end();
   if (!ragged->isPlain() || (op.getReverse() && !endsInZeros))
     return refuseOver(site, op.getReverse() ? "a running sum from the right" : "a running sum", op.getInput(),
                       axis);

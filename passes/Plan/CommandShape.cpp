@@ -63,6 +63,7 @@ StringRef nameOf(nn::ElementwiseOp op) {
           .Cases({"gelu_tanh", "silu", "sin", "cos", "softplus", "gelu_grad", "gelu_tanh_grad", "silu_grad",
                   "pow", "mod", "rem", "log1p", "expm1", "binary_cross_entropy", "sigmoid_cross_entropy"},
                  true)
+          .Cases({"erfc", "erfcx", "erfcx_grad", "log_erfc", "asin", "acos", "atan", "atan2"}, true)
           .Default(false);
   return own ? name : "plain";
 }

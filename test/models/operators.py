@@ -12,7 +12,9 @@ from operator_terms import ANY, CONSTANT, PARAMETER, POSITIVE, RAW, SAMPLE, SHAP
 
 UNARY = {"Neg": ANY, "Abs": ANY, "Exp": ANY, "Log": POSITIVE, "Sqrt": POSITIVE, "Reciprocal": POSITIVE, "Tanh": ANY, "Erf": ANY,
          "Sigmoid": ANY, "Relu": ANY, "Sin": ANY, "Cos": ANY, "Softplus": ANY, "Celu": ANY, "Elu": ANY, "Gelu": ANY,
-         "HardSigmoid": ANY, "HardSwish": ANY, "LeakyRelu": ANY, "Mish": ANY, "Selu": ANY, "Softsign": ANY, "Identity": ANY}
+         "HardSigmoid": ANY, "HardSwish": ANY, "LeakyRelu": ANY, "Mish": ANY, "Selu": ANY, "Softsign": ANY, "Identity": ANY,
+         "Asin": (-0.9, 0.9), "Acos": (-0.9, 0.9), "Atan": ANY, "Sinh": ANY, "Cosh": ANY, "Asinh": ANY, "Acosh": (1.2, 2.0),
+         "Atanh": (-0.9, 0.9)}
 
 
 def unary():

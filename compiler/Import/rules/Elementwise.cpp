@@ -259,6 +259,9 @@ static void addUnary(RuleTable &table) {
   table.add("Erf", 9, unary<ElementwiseFn::erf>);
   table.add("Sigmoid", 6, unary<ElementwiseFn::sigmoid>);
   table.add("Relu", 6, unary<ElementwiseFn::relu>);
+  table.add("Asin", 7, unary<ElementwiseFn::asin>);
+  table.add("Acos", 7, unary<ElementwiseFn::acos>);
+  table.add("Atan", 7, unary<ElementwiseFn::atan>);
   table.add("Sin", 7, unary<ElementwiseFn::sin>);
   table.add("Cos", 7, unary<ElementwiseFn::cos>);
   table.add("Tan", 7, tangent);

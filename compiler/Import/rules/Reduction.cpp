@@ -90,7 +90,8 @@ static void cumSum(Binder &node) {
   Value value = x.whole(emit);
   auto flag = [&](bool on) { return on ? emit.builder.getUnitAttr() : UnitAttr(); };
   node.set(0, nn::CumSumOp::create(emit.builder, emit.location, value.getType(), value,
-                                   emit.builder.getI64IntegerAttr(axis), flag(exclusive), flag(reverse))
+                                   emit.builder.getI64IntegerAttr(axis), flag(exclusive), flag(reverse),
+                                   UnitAttr())
                   .getResult());
 }
 

@@ -16,6 +16,10 @@ constexpr double kOther = 8;
 /// For each element that an operation touches, sorted. Counted where the kernels of GPT-2, BERT and LLaMA
 /// have it, else the length of its code.
 constexpr std::pair<std::string_view, double> kPerElement[] = {
+    {"acos", 45},
+    {"asin", 45},
+    {"atan", 30},
+    {"atan2", 45},
     {"binary_cross_entropy", 45},
     {"cos", 40},
     {"cross_entropy", 6},
@@ -23,6 +27,9 @@ constexpr std::pair<std::string_view, double> kPerElement[] = {
     {"cross_entropy_grad", 16},
     {"div", 12},
     {"erf", 25},
+    {"erfc", 55},
+    {"erfcx", 60},
+    {"erfcx_grad", 95},
     {"exp", 4},
     {"expm1", 34},
     {"gather", 2},
@@ -33,6 +40,7 @@ constexpr std::pair<std::string_view, double> kPerElement[] = {
     {"layer_norm", 18},
     {"log", 16},
     {"log1p", 22},
+    {"log_erfc", 115},
     {"plain", 0.85},
     {"pow", 40},
     {"rearrange", 4},

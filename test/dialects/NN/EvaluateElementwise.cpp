@@ -49,6 +49,28 @@ static double crossEntropy(double logarithm, double complement, double target) {
 
 static double softplus(double x) { return activation(Fn::softplus, x); }
 
+/// From 25 on by the continued fraction 1 / (x + (1/2) / (x + 1 / (x + (3/2) / (x + ...)))).
+static double erfcx(double x) {
+  if (x < 25)
+    return std::exp(x * x) * std::erfc(x);
+  double rest = x;
+  for (int k = 30; k > 0; --k)
+    rest = x + k / 2.0 / rest;
+  return std::numbers::inv_sqrtpi / rest;
+}
+
+/// The derivative of erfcx for x > 25, 2 x erfcx(x) - 2 / sqrt(pi), by its asymptotic series.
+static double erfcxGrad(double x) {
+  if (x < 25)
+    return 2 * x * erfcx(x) - 2 * std::numbers::inv_sqrtpi;
+  double term = 1, sum = 0;
+  for (int k = 1; k < 12; ++k)
+    sum += term *= -(2 * k - 1) / (2 * x * x);
+  return 2 * std::numbers::inv_sqrtpi * sum;
+}
+
+static double logErfc(double x) { return x < 20 ? std::log(std::erfc(x)) : std::log(erfcx(x)) - x * x; }
+
 static double unary(Fn fn, double x) {
   switch (fn) {
   case Fn::neg:
@@ -75,6 +97,20 @@ static double unary(Fn fn, double x) {
     return std::tanh(x);
   case Fn::erf:
     return std::erf(x);
+  case Fn::erfc:
+    return std::erfc(x);
+  case Fn::erfcx:
+    return erfcx(x);
+  case Fn::erfcx_grad:
+    return erfcxGrad(x);
+  case Fn::log_erfc:
+    return logErfc(x);
+  case Fn::asin:
+    return std::asin(x);
+  case Fn::acos:
+    return std::acos(x);
+  case Fn::atan:
+    return std::atan(x);
   case Fn::sin:
     return std::sin(x);
   case Fn::cos:
@@ -143,6 +179,8 @@ static double binary(Fn fn, double a, double b, bool isInteger) {
     return a - std::floor(a / b) * b;
   case Fn::rem:
     return std::fmod(a, b);
+  case Fn::atan2:
+    return std::atan2(a, b);
   case Fn::binary_cross_entropy:
     return crossEntropy(std::log(a), std::log1p(-a), b);
   case Fn::sigmoid_cross_entropy:

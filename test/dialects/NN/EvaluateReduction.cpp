@@ -76,11 +76,24 @@ static Array evaluate(Evaluator &e, nn::ArgReduceOp op) {
   return result;
 }
 
+static void runningLog(ArrayRef<double> line, nn::CumSumOp op, Array &result, SmallVector<int64_t> at) {
+  double log = -std::numeric_limits<double>::infinity();
+  int64_t n = line.size();
+  for (int64_t k = 0; k < n; ++k) {
+    at[op.getAxis()] = op.getReverse() ? n - 1 - k : k;
+    double x = line[at[op.getAxis()]], top = std::max(log, x);
+    log = std::isinf(top) ? top : top + std::log(std::exp(log - top) + std::exp(x - top));
+    result.at(at) = log;
+  }
+}
+
 static Array evaluate(Evaluator &e, nn::CumSumOp op) {
   Array result = e.at(op.getInput());
   forEachLine(e.at(op.getInput()), op.getAxis(), [&](ArrayRef<int64_t> index, ArrayRef<double> line) {
     SmallVector<int64_t> at(index);
     int64_t n = line.size();
+    if (op.getLog())
+      return runningLog(line, op, result, at);
     double sum = 0;
     for (int64_t k = 0; k < n; ++k) {
       at[op.getAxis()] = op.getReverse() ? n - 1 - k : k;

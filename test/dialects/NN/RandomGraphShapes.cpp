@@ -29,9 +29,11 @@ Operation *RandomGraph::makeReduction() {
     shape.erase(shape.begin() + axis);
     return nn::ArgReduceOp::create(builder, loc, RankedTensorType::get(shape, builder.getI64Type()),
                                    pick(2) ? nn::ReduceKind::max : nn::ReduceKind::min, input, axis);
-  case 1:
-    return nn::CumSumOp::create(builder, loc, nn::slabOf(input.getType()), input, axis, pick(2) == 0,
-                                pick(2) == 0);
+  case 1: {
+    bool log = pick(3) == 0; // never exclusive
+    return nn::CumSumOp::create(builder, loc, nn::slabOf(input.getType()), input, axis, !log && pick(2) == 0,
+                                pick(2) == 0, log);
+  }
   case 2: {
     int64_t k = shape[axis] = 1 + pick(shape[axis]);
     auto element = nn::tensorType(input).getElementType();

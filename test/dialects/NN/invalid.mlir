@@ -265,6 +265,14 @@ func.func @running_shape(%a: tensor<4x8xf32>) {
 
 // -----
 
+func.func @running_log(%a: tensor<4x8xf32>) {
+  // expected-error @+1 {{takes the logarithm of a running sum of floats that counts each element itself}}
+  %0 = nn.cumsum(%a) {axis = 1 : i64, exclusive, log} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
 func.func @top(%a: tensor<4x8xf32>) {
   // expected-error @+1 {{takes 9 of 8}}
   %v, %i = nn.top_k(%a) {axis = 1 : i64, k = 9 : i64} : (tensor<4x8xf32>) -> (tensor<4x9xf32>, tensor<4x9xi64>)

@@ -56,5 +56,7 @@ func.func @of_sums(%p: tensor<3x4xf32, #nn.partial<sum>>) {
   %0 = nn.softmax(%p) {axis = 1 : i64} : (tensor<3x4xf32, #nn.partial<sum>>) -> tensor<3x4xf32, #nn.partial<sum>>
   // expected-error @+1 {{it applies a function that is not linear to a sum over the samples}}
   %1 = nn.reduce <max> (%p) {axes = array<i64: 1>} : (tensor<3x4xf32, #nn.partial<sum>>) -> tensor<3xf32, #nn.partial<sum>>
+  // expected-error @+1 {{it applies a function that is not linear to a sum over the samples}}
+  %2 = nn.cumsum(%p) {axis = 1 : i64, log} : (tensor<3x4xf32, #nn.partial<sum>>) -> tensor<3x4xf32, #nn.partial<sum>>
   return
 }

@@ -166,6 +166,64 @@ TEST_P(Reduction, RunningSums) {
     }
 }
 
+/// By the largest of the axis for each element anew, in long double.
+double logOfSum(const Array &x, int first, int stride, int from, int to) {
+  long double top = -kInf, sum = 0;
+  for (int k = from; k < to; ++k)
+    top = std::max<long double>(top, x[first + k * stride]);
+  for (int k = from; k < to; ++k)
+    sum += std::exp(x[first + k * stride] - top);
+  return static_cast<double>(top + std::log(sum));
+}
+
+TEST_P(Reduction, RunningLogSumExp) {
+  int extents[] = {3, 5, 7}, strides[] = {35, 7, 1};
+  Array x = numbers(105);
+  for (double &each : x)
+    each *= 100; // beyond the range of exp, in either direction
+  for (int axis = 0; axis < 3; ++axis)
+    for (bool reverse : {false, true})
+      for (bool inside : {false, true}) {
+        Array expected(105);
+        for (int i = 0; i < 105; ++i) {
+          int here = i / strides[axis] % extents[axis], first = i - here * strides[axis];
+          double sum =
+              logOfSum(x, first, strides[axis], reverse ? here : 0, reverse ? extents[axis] : here + 1);
+          expected[i] = inside ? sum - x[i] : sum;
+        }
+        std::string type = "tensor<3x5x7x$T>", flags = reverse ? ", reverse" : "";
+        std::string behind = inside ? " %y = nn.elementwise <sub> (%s, %x) : (" + type + ", " + type +
+                                          ") -> " + type + "\n return %y : " + type + " }"
+                                    : " return %s : " + type + " }";
+        std::string text =
+            "func.func private @k(%x: " + type + ") -> " + type +
+            " attributes {accum.kernel = 0 : i64} {\n %s = nn.cumsum (%x) {axis = " + std::to_string(axis) +
+            " : i64, log" + flags + "} : (" + type + ") -> " + type + "\n" + behind;
+        expectClose(call(text, {x})[0], expected);
+      }
+}
+
+TEST_P(Reduction, RunningLogSumExpNearZero) {
+  std::string text = R"(func.func private @k(%x: tensor<2x$T>) -> (tensor<2x$T>, tensor<2x$T>)
+      attributes {accum.kernel = 0 : i64} {
+    %s = nn.cumsum (%x) {axis = 0 : i64, log} : (tensor<2x$T>) -> tensor<2x$T>
+    %t = nn.cumsum (%x) {axis = 0 : i64, log} : (tensor<2x$T>) -> tensor<2x$T>
+    %a = nn.elementwise <abs> (%t) : (tensor<2x$T>) -> tensor<2x$T>
+    return %s, %a : tensor<2x$T>, tensor<2x$T> })";
+  auto sums = call(text, {{-20, 0}});
+  double expected = std::log1p(std::exp(-20.0));
+  expectClose({sums[0][1] / expected}, {1}, 4);
+  EXPECT_NEAR(sums[1][1] / expected, 1, 1e-6); // by its own sum of f64
+}
+
+TEST_P(Reduction, RunningLogSumExpOfInfinities) {
+  std::string text =
+      R"(func.func private @k(%x: tensor<6x$T>) -> tensor<6x$T> attributes {accum.kernel = 0 : i64} {
+    %s = nn.cumsum (%x) {axis = 0 : i64, log} : (tensor<6x$T>) -> tensor<6x$T>
+    return %s : tensor<6x$T> })";
+  expectClose(call(text, {{-kInf, -kInf, -3, -kInf, kInf, 0}})[0], {-kInf, -kInf, -3, -3, kInf, kInf});
+}
+
 TEST_P(Reduction, RunningSumInsideAKernel) {
   std::string text = R"(func.func private @k(%x: tensor<3x20xi64>) -> tensor<3x20xi64>
       attributes {accum.kernel = 0 : i64} {

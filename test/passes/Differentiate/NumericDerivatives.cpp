@@ -29,9 +29,10 @@ RankedTensorType like(Ingredients i, Value value, ArrayRef<int64_t> shape) {
 
 std::vector<NamedGraph> elementwiseGraphs() {
   std::vector<NamedGraph> graphs;
-  for (Fn fn : {Fn::neg, Fn::abs, Fn::exp, Fn::log, Fn::sqrt, Fn::rsqrt, Fn::reciprocal, Fn::tanh, Fn::erf,
-                Fn::sigmoid, Fn::relu, Fn::gelu, Fn::gelu_tanh, Fn::silu, Fn::sin, Fn::cos, Fn::softplus,
-                Fn::log1p, Fn::expm1})
+  for (Fn fn :
+       {Fn::neg,      Fn::abs,     Fn::exp,   Fn::log,  Fn::sqrt,      Fn::rsqrt,    Fn::reciprocal, Fn::tanh,
+        Fn::erf,      Fn::sigmoid, Fn::relu,  Fn::gelu, Fn::gelu_tanh, Fn::silu,     Fn::sin,        Fn::cos,
+        Fn::softplus, Fn::log1p,   Fn::expm1, Fn::erfc, Fn::erfcx,     Fn::log_erfc, Fn::atan})
     graphs.push_back({nn::stringifyElementwiseFn(fn).str(), [fn](Ingredients i) {
                         return i.map(fn, {i.map(Fn::sub, {i.in, i.scalar(fn == Fn::relu ? 1.1 : 0)})});
                       }});
@@ -44,6 +45,19 @@ std::vector<NamedGraph> elementwiseGraphs() {
                         return i.map(Fn::add, {i.map(fn, {i.in, row}), i.map(fn, {row, i.in})});
                       }});
   }
+  for (Fn fn : {Fn::asin, Fn::acos})
+    graphs.push_back({nn::stringifyElementwiseFn(fn).str(), [fn](Ingredients i) {
+                        return i.map(fn, {i.map(Fn::sub, {i.map(Fn::sigmoid, {i.in}), i.scalar(0.7)})});
+                      }});
+  graphs.push_back({"atan2", [](Ingredients i) {
+                      Value y = i.map(Fn::sub, {i.in, i.scalar(2)}),
+                            x = i.map(Fn::sub, {i.other, i.scalar(1)});
+                      return i.map(Fn::atan2, {y, x});
+                    }});
+  // Negative arguments, where erfcx is another formula.
+  for (Fn fn : {Fn::erfc, Fn::erfcx, Fn::log_erfc})
+    graphs.push_back({nn::stringifyElementwiseFn(fn).str() + "_left",
+                      [fn](Ingredients i) { return i.map(fn, {i.map(Fn::neg, {i.in})}); }});
   graphs.push_back({"binary_cross_entropy", [](Ingredients i) {
                       Value p = i.map(Fn::sigmoid, {i.in}), t = i.map(Fn::sigmoid, {i.other});
                       return i.map(Fn::binary_cross_entropy, {p, t});
@@ -155,6 +169,13 @@ std::vector<NamedGraph> reductionGraphs() {
                         return nn::CumSumOp::create(i.builder, i.loc(), nn::slabOf(i.in.getType()), i.in, 1,
                                                     flags & 1, flags & 2);
                       }});
+  for (int64_t axis : {1, 2})
+    for (bool reverse : {false, true})
+      graphs.push_back(
+          {"cumsum_log_" + std::to_string(axis) + (reverse ? "_reverse" : ""), [=](Ingredients i) -> Value {
+             return nn::CumSumOp::create(i.builder, i.loc(), nn::slabOf(i.in.getType()), i.in, axis, false,
+                                         reverse, true);
+           }});
   for (int64_t axis : {1, 2})
     for (bool smallest : {false, true})
       graphs.push_back(
