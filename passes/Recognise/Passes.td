@@ -16,7 +16,8 @@ def Recognise : Pass<"accum-recognise", "::mlir::ModuleOp"> {
     arises: its derivative would be NaN, although its value is not. Where no score can be -inf the replacement goes.
 
     Logarithms and exponentials that have no digits left as they are written are one function: log(sigmoid(x)), also of
-    a complement, log(1 + x), exp(x) - 1, log(exp(a) + exp(b)). Binary cross-entropy is recognised whole, of
+    a complement, log(1 + x), exp(x) - 1, log(exp(a) + exp(b)), log(sum(exp(x))), log(cumsum(exp(x))), 1 - erf(x), which
+    times exp(x * x) is erfcx(x), and its logarithm. An angle is one function of both coordinates. Binary cross-entropy is recognised whole, of
     probabilities for the framework's own derivative, of logits because its terms cancel where an answer is right.
 
     Attention is a product of queries and keys, scaled anywhere, a mask, a softmax that nothing else reads, and a product

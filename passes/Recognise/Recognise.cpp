@@ -18,9 +18,12 @@ struct Recognise : impl::RecogniseBase<Recognise> {
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(getOperation());
     eliminateCommonSubExpressions(rewriter, dominance, getOperation());
-    RewritePatternSet first(&getContext()), patterns(&getContext()), attention(&getContext());
+    RewritePatternSet first(&getContext()), patterns(&getContext()), last(&getContext());
     recognise::addBinaryLossPatterns(first);
-    recognise::addAttentionPatterns(attention);
+    recognise::addAttentionPatterns(last);
+    recognise::addErrorFunctionPatterns(last);
+    recognise::addLogSumExpPatterns(last);
+    recognise::addAnglePatterns(last);
     recognise::addSimplifications(patterns);
     recognise::addSplitMergedPatterns(patterns);
     recognise::addNormPatterns(patterns);
@@ -33,7 +36,7 @@ struct Recognise : impl::RecogniseBase<Recognise> {
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled).enableFolding(false);
     if (failed(applyPatternsGreedily(getOperation(), std::move(first), config)) ||
         failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)) ||
-        failed(applyPatternsGreedily(getOperation(), std::move(attention), config)))
+        failed(applyPatternsGreedily(getOperation(), std::move(last), config)))
       signalPassFailure();
   }
 };

@@ -19,6 +19,13 @@ void addBinaryLossPatterns(mlir::RewritePatternSet &patterns);
 /// Binary cross-entropy of logits, whose terms cancel.
 void addCancellingPatterns(mlir::RewritePatternSet &patterns);
 void addCrossEntropyPatterns(mlir::RewritePatternSet &patterns);
+/// 1 - erf(x) and 1 + erf(x), whose digits are gone in the tail. To be applied behind the others: GELU has
+/// them too.
+void addErrorFunctionPatterns(mlir::RewritePatternSet &patterns);
+/// log(sum(exp(x))) and its running form. To be applied behind the others: log-softmax has it too.
+void addLogSumExpPatterns(mlir::RewritePatternSet &patterns);
+/// atan2 as exporters write it.
+void addAnglePatterns(mlir::RewritePatternSet &patterns);
 /// To be applied behind the others, which compute scales and bring softmax into one form.
 void addAttentionPatterns(mlir::RewritePatternSet &patterns);
 void addAttentionOperandPatterns(mlir::RewritePatternSet &patterns);

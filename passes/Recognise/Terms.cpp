@@ -106,6 +106,17 @@ Value complementOf(Value value) {
   return argumentOf(withoutAdded(value, 1), ElementwiseFn::neg);
 }
 
+Value Replacement::apply(Type type, ElementwiseFn fn, ValueRange operands) const {
+  return nn::ElementwiseOp::create(rewriter, location, type, fn, operands);
+}
+
+Value Replacement::number(Type like, double value) const {
+  Type element = cast<RankedTensorType>(like).getElementType();
+  auto type = RankedTensorType::get({}, element);
+  auto splat = DenseElementsAttr::get(type, rewriter.getFloatAttr(element, value));
+  return nn::ConstantOp::create(rewriter, location, type, splat);
+}
+
 ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
 ArrayRef<int64_t> batchAxesOf(Value value) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialects/NN/NNDialect.h"
+#include "mlir/IR/PatternMatch.h"
 #include <optional>
 
 namespace accum::recognise {
@@ -34,6 +35,16 @@ std::optional<std::pair<mlir::Value, double>> sumWithConstant(mlir::Value value)
 
 /// x of `1 - x`, also written `-x + 1`.
 mlir::Value complementOf(mlir::Value value);
+
+/// Makes ops of a match, at its place.
+struct Replacement {
+  mlir::PatternRewriter &rewriter;
+  mlir::Location location;
+
+  mlir::Value apply(mlir::Type type, nn::ElementwiseFn fn, mlir::ValueRange operands) const;
+  /// A scalar of `like`'s element type.
+  mlir::Value number(mlir::Type like, double value) const;
+};
 
 /// Axes that grow with the batch.
 llvm::ArrayRef<int64_t> batchAxesOf(mlir::Value value);
