@@ -137,7 +137,7 @@ int accum_set_hyper(accum_session *session, const accum_hyper_options *options);
 typedef struct accum_schedule_options {
   uint32_t size;      /* sizeof(accum_schedule_options) */
   uint64_t steps;     /* S, optimizer steps of the whole run */
-  const char *kind;   /* a row of runtime/session/Schedule.cpp, null for "constant", or the path of a file of
+  const char *kind;   /* a row of runtime/options/Schedule.cpp, null for "constant", or the path of a file of
                          lines `step,factor` */
   const char *warmup; /* "N" steps, or "P%" of the run */
   const char *floor;  /* a learning rate, or "P%" of the peak */
@@ -151,6 +151,26 @@ int accum_schedule_ends(const char *kind);
  * names only the form. */
 int accum_check_run(const char *optimizer, const accum_hyper_options *hyper,
                     const accum_schedule_options *schedule);
+
+/* A row of the table of options, from which accum-run's command line is made too. */
+typedef struct accum_run_option {
+  uint32_t size;      /* sizeof(accum_run_option) of the library */
+  int32_t is_set;     /* non-zero: accum_set takes it */
+  const char *name;   /* as in `--clip-norm`, without its dashes */
+  const char *group;  /* of the help */
+  const char *help;   /* "" for one that is not listed */
+  const char *python; /* type and default of the Python keyword, "float | None = None"; null: there is none */
+} accum_run_option;
+/* Null after the last one. */
+const accum_run_option *accum_run_option_at(size_t index);
+/* What accum_set_hyper and accum_set_schedule set, by the names and texts of the command line: "clip-norm" and
+ * "1". Options that are not named stay as they are; one with several texts ("decay", "lr-scale") is named once
+ * for each, and these replace those that it had. A null text: as if it were never given. "steps" is that of
+ * accum_schedule_options. Where it fails nothing has changed but, of a mixture, what the update reads. */
+int accum_set(accum_session *session, const char *const *names, const char *const *texts, size_t count);
+/* What that refuses of every artifact that was compiled for this optimizer, without one; as accum_check_run. */
+int accum_check_options(const char *optimizer, const char *const *names, const char *const *texts,
+                        size_t count);
 
 /* The global batch from step `step` on, counted from 0; the micro-batch stays, and the loss is normalised by
  * what the step has. Windows go on where the one before ended, also inside an epoch. */

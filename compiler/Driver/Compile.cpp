@@ -40,7 +40,7 @@ int compile(const Options &given) {
   const Options options = settleMicroSteps(*settled, checkOnce, planOnce);
   if (auto causes = causesToAllow(options); !causes.empty())
     return announceWholeBatch(options, causes) ? compileOne(wholeBatch(options)) : 2;
-  if (!exploredRange(options.microBatch))
+  if (!exploredRange(options.microBatchText))
     return compileOne(options);
   return explore(options, compileOne);
 }

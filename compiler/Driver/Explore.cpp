@@ -57,9 +57,9 @@ int fail(const Options &options, const std::string &message, const std::string &
 std::string refusal(const Options &options) {
   if (options.planOnly || options.checkOnly || !options.toPhase.empty())
     return "--micro-batch explore compiles and times programs: leave --plan-only and --to out";
-  auto range = planner::parseMicroBatch(*exploredRange(options.microBatch));
-  if (!range || (range->kind != planner::MicroBatch::Range && options.microBatch != "explore"))
-    return fmt::format("--micro-batch is `{}`, expected explore or explore:MIN..MAX", options.microBatch);
+  auto range = planner::parseMicroBatch(*exploredRange(options.microBatchText));
+  if (!range || (range->kind != planner::MicroBatch::Range && options.microBatchText != "explore"))
+    return fmt::format("--micro-batch is `{}`, expected explore or explore:MIN..MAX", options.microBatchText);
   auto profile = planner::loadProfile(options.target);
   if (!profile)
     return {}; // said by the search
@@ -166,7 +166,7 @@ int compileSize(const Options &planned, int64_t m, const std::string &folder, Co
   fs::create_directory(folder, ignored);
   Options one = planned;
   one.planOnly = false;
-  one.microBatch = std::to_string(m);
+  one.microBatchText = std::to_string(m);
   one.output = folder + "/program.accum";
   one.dumpPhases.clear();
   return compile(one, nullptr);
@@ -210,7 +210,7 @@ int explore(const Options &options, CompileOnce compile) {
   if (std::string why = refusal(options); !why.empty())
     return fail(options, why, "usage", 2);
   Options planned = options;
-  planned.microBatch = *exploredRange(options.microBatch);
+  planned.microBatchText = *exploredRange(options.microBatchText);
   planned.planOnly = planned.quiet = true;
   planned.report.clear();
   planner::Search search;
@@ -221,7 +221,7 @@ int explore(const Options &options, CompileOnce compile) {
     return code;
   last.exploredOf = static_cast<int64_t>(planner::sizeCount(search));
   auto chosen = std::ranges::find(last.explored, true, &ExploredSize::chosen);
-  last.microBatch = std::to_string(chosen->m);
+  last.microBatchText = std::to_string(chosen->m);
   return compile(last, nullptr);
 }
 

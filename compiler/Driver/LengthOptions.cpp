@@ -74,16 +74,16 @@ std::string completeDim(Options &options, const std::string &dim) {
 
 } // namespace
 
-std::string readDims(Options &options, const std::vector<std::string> &dims, const std::string &count) {
-  for (const std::string &dim : dims)
+std::string readDims(Options &options) {
+  for (const std::string &dim : options.dimTexts)
     if (std::string message = completeDim(options, dim); !message.empty())
       return message;
   LengthOptions &lengths = options.lengths;
-  if (!count.empty())
-    lengths.count = std::stoll(count);
+  lengths.file = options.lengthsFile;
+  lengths.count = options.lengthsCount.value_or(lengths.count);
   if (!lengths.longest.empty() && lengths.longest.size() != lengths.dims.size())
     return "--dim NAME=auto:LONGEST: chooses the sizes of all dimensions that have several [usage]";
-  if (lengths.longest.empty() && !count.empty())
+  if (lengths.longest.empty() && options.lengthsCount)
     return "--lengths-count is for --dim NAME=auto:LONGEST [usage]";
   if (!lengths.file.empty() && lengths.dims.size() != 1)
     return fmt::format("--lengths is for one --dim of several sizes, {} are given [usage]",
@@ -102,7 +102,7 @@ std::string misfitOfLengths(const Options &options) {
         "--dim {}: several sizes of a batch whose samples are related are not built yet: leave "
         "--on-cross-batch {} out, or --dim {}=SIZE [not-built]",
         dim, options.onCrossBatch, dim);
-  if (exploredRange(options.microBatch))
+  if (exploredRange(options.microBatchText))
     return fmt::format("--dim {}: --micro-batch explore times one size: --dim {}=SIZE [usage]", dim, dim);
   if (!options.planFile.empty())
     return fmt::format("--dim {}: --plan is of one size: --dim {}=SIZE [usage]", dim, dim);

@@ -6,9 +6,9 @@
 
 namespace accum::driver {
 
-/// Fills in `dims` and `lengths` from the values of --dim and --lengths-count (empty: not given); a message
-/// where something is wrong.
-std::string readDims(Options &options, const std::vector<std::string> &dims, const std::string &count);
+/// Fills in `dims` and `lengths` from what was given of --dim and --lengths-count; a message where something
+/// is wrong.
+std::string readDims(Options &options);
 
 /// What several sizes cannot be combined with, as a message with its slug; empty: nothing.
 std::string misfitOfLengths(const Options &options);

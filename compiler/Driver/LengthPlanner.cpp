@@ -38,7 +38,7 @@ LogicalResult LengthPlanner::planEach(int64_t budget) {
   for (size_t length = 0; length < sizes.size(); ++length) {
     Options &given = sizes[length]->given();
     given.batch = batchOf(options, length);
-    given.microBatch = options.microBatch;
+    given.microBatchText = options.microBatchText;
     if (budget > 0)
       given.memory = budget;
   }
@@ -106,7 +106,7 @@ LogicalResult LengthPlanner::planAll() {
 
 /// With the micro-batches that suit each other, where the options leave them open.
 LogicalResult LengthPlanner::planTogether() {
-  if (options.microBatch != "auto")
+  if (options.microBatchText != "auto")
     return success();
   std::vector<const planner::Search *> searches;
   for (const auto &size : sizes)
@@ -116,7 +116,7 @@ LogicalResult LengthPlanner::planTogether() {
   for (size_t length = 0; length < sizes.size(); ++length) {
     if (sizes[length]->search().plan->cut.m == together[length])
       continue;
-    sizes[length]->given().microBatch = std::to_string(together[length]);
+    sizes[length]->given().microBatchText = std::to_string(together[length]);
     others.push_back(sizes[length].get());
   }
   return planAlongside(others);

@@ -105,7 +105,7 @@ private:
 std::string textOf(const std::vector<int64_t> &sizes) { return fmt::format("{}", fmt::join(sizes, "x")); }
 
 int64_t batchOf(const Options &options, size_t length) {
-  auto asked = planner::parseMicroBatch(options.microBatch);
+  auto asked = planner::parseMicroBatch(options.microBatchText);
   int64_t least = asked ? asked->min * options.devices : options.devices;
   auto samples = std::llround(shareOf(options.lengths, length) * double(options.batch));
   return std::max(std::min<int64_t>(options.batch, options.devices),

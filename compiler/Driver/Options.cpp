@@ -7,7 +7,7 @@
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "runtime/artifact/Optimizers.h"
-#include <CLI/CLI.hpp>
+#include "runtime/options/CommandLine.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,147 +16,47 @@ namespace accum::driver {
 
 namespace {
 
-/// What CLI11 fills before it is checked as a whole.
-struct Raw {
-  std::vector<std::string> dims;
-  std::string memory, accumulationSteps;
-  std::string batch, devices, lengthsCount;
-};
-
 /// Options that the surface has and that are not built.
 std::string notBuilt(const std::string &flag) { return fmt::format("{} is not built yet [not-built]", flag); }
 
 /// What an unset variable of a script leaves: none of these is meant by it.
 std::string notEmpty(const std::string &text) { return text.empty() ? "nothing is given" : ""; }
 
-/// One word of a few; which, where another one is given.
-CLI::Validator oneOf(const std::vector<std::string> &words) {
-  auto check = [words](const std::string &text) -> std::string {
-    if (std::find(words.begin(), words.end(), text) != words.end())
-      return "";
-    std::string meant = nearest(text, words);
-    return fmt::format("{} is none of {} [usage]{}", text.empty() ? "nothing" : "`" + text + "`",
-                       fmt::join(words, ", "), meant.empty() ? "" : "\nnote: nearest: " + meant);
-  };
-  return CLI::Validator(check, "");
-}
-
-void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
-  app.option_defaults()->group("What is trained");
-  app.add_option("MODEL", options.model, "ONNX file, or a dump (.mlir) to resume from");
-  app.add_option(
-         "--loss", options.loss,
-         "auto, an output's name, or cross-entropy|causal-lm|next-token|mse|bce[:OUTPUT] (default: auto)")
-      ->check(notEmpty);
-  app.add_option(
-      "--dim", raw.dims,
-      "size of a symbolic dimension other than the batch: NAME=SIZE, or A,B=SIZE; several sizes of a "
-      "dimension that is padded: NAME=16,32,64, or NAME=auto:LONGEST");
-  app.add_option(
-         "--lengths", options.lengths.file,
-         "how long samples are: a data file, or lines of `length count`; what auto:LONGEST chooses sizes for")
-      ->check(notEmpty);
-  app.add_option("--lengths-count", raw.lengthsCount, "at most so many sizes are chosen (default: 6)")
-      ->check(planner::countComplaint);
-  app.add_option(
-         "--batch-dim", options.batchDim,
-         "which symbolic dimension is the batch: NAME, or A,B where inputs have names of their own for it")
-      ->check(notEmpty);
-  app.add_option("--trainable", options.trainable,
-                 "train only parameters that match (glob on module or initializer names)");
-  app.add_option("--freeze", options.freeze, "do not train parameters that match");
-  app.add_flag("--untie", options.untie, "do not tie initializers that are equal in the file");
-  app.add_option("--tie", options.ties, "treat two initializers as one parameter: A=B");
-  app.add_option(
-      "--trust-backward", options.trustBackward,
-      "torch.autograd.Functions whose own backward is the derivative of their forward (glob on names)");
-}
+std::string namesFolder(const std::string &path) { return path.empty() ? "nothing is no folder" : ""; }
 
 /// One of a few words, which the help shows.
-template <typename Value>
-void addChoice(CLI::App &app, const std::string &flag, Value &value, const std::string &help,
-               const std::vector<std::string> &words, const std::vector<std::string> &hidden = {}) {
-  std::vector<std::string> taken = words;
-  taken.insert(taken.end(), hidden.begin(), hidden.end());
-  app.add_option(flag, value, help)->check(oneOf(taken))->type_name(fmt::format("{}", fmt::join(words, "|")));
+runtime::OptionFacts oneOf(std::vector<const char *> words) {
+  return {.shown = fmt::format("{}", fmt::join(words, "|")), .choices = std::move(words)};
 }
 
-void addStepOptions(CLI::App &app, Options &options, Raw &raw) {
-  app.option_defaults()->group("The step");
-  app.add_option("--batch", raw.batch, "global batch: samples per optimizer step over all devices")
-      ->check(planner::countComplaint);
-  app.add_option("--devices", raw.devices, "data-parallel processes, one device each (default: 1)")
-      ->check(planner::countComplaint);
-  std::vector<std::string> optimizers;
+std::vector<const char *> optimizerChoices() {
+  std::vector<const char *> names;
   for (const runtime::OptimizerSpec &spec : runtime::optimizers())
-    optimizers.emplace_back(spec.name);
-  addChoice(app, "--optimizer", options.optimizer, "decides the optimizer state in memory (default: adamw)",
-            optimizers);
-  addChoice(app, "--precision", options.precision, "tf32 on GPUs, f64 with --target reference (default: f32)",
-            {"f32", "bf16", "tf32", "f64"}, {"f16"});
-  addChoice(app, "--metric", options.metric,
-            "evaluation counts the targets whose largest logit is their label's", {"accuracy"});
-  addChoice(
-      app, "--on-cross-batch", options.onCrossBatch,
-      "a model that relates samples to each other: refused; split where they meet, the rest at once; or "
-      "trained without accumulation (default: reject)",
-      {"reject", "split", "disable"});
+    names.push_back(spec.name);
+  return names;
 }
 
-void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
-  app.option_defaults()->group("The plan");
-  app.add_option("--memory", raw.memory,
-                 "memory budget per device, e.g. 16GiB; on a GPU including the CUDA context")
-      ->check(notEmpty);
-  app.add_option("--micro-batch", options.microBatch,
-                 "auto, N, none, MIN..MAX, or explore[:MIN..MAX]: times the best few here (default: auto)");
-  app.add_option("--accumulation-steps", raw.accumulationSteps, "micro-steps per optimizer step")
-      ->check(planner::countComplaint);
-  app.add_flag("--require-divisible", options.requireDivisible, "refuse a ragged last micro-step");
-  addChoice(app, "--recompute", options.recompute, "activation checkpointing (default: auto)",
-            {"auto", "none", "all"});
-  addChoice(app, "--prefer", options.prefer,
-            "among plans that fit: balanced (least memory within 1 % of the fastest), speed, or memory "
-            "(least memory) (default: balanced)",
-            {"balanced", "speed", "memory"});
-  addChoice(app, "--shard", options.shard,
-            "shard optimizer state over the devices (zero1), gradients too (zero2), parameters too (zero3); "
-            "auto: the fastest, or the least sharded within 1 % of it (default: none)",
-            {"auto", "none", "zero1", "zero2", "zero3"});
-  app.add_option("--offload", options.offload,
-                 "keep optimizer state, or parameters too, off the device: in host memory for a GPU, on disk "
-                 "for a host; auto: the fastest, or the least offloaded within 1 % of it; none (default)")
-      ->check(planner::offloadComplaint);
-  app.add_option("--plan", options.planFile, "use this plan.json instead of a search")->check(notEmpty);
+const std::vector<runtime::OptionRow<Options>> &optionRows() {
+  static const auto table = [] {
+    using O = Options;
+    const runtime::OptionFacts count = {.check = planner::countComplaint};
+    runtime::OptionTable<Options> add;
+#define GROUP(name) add.group = name;
+#define OPTION(...) add(__VA_ARGS__);
+#include "compiler/Driver/Options.def"
+    return add.rows;
+  }();
+  return table;
 }
 
-void addTargetOptions(CLI::App &app, Options &options) {
-  app.option_defaults()->group("The machine");
-  app.add_option("--target", options.target,
-                 "device profile: host, h100, ... (--list-targets), reference, or FILE.json (default: host)");
-  app.add_flag("--list-targets", options.listTargets, "the built-in device profiles");
-  addChoice(app, "--cpu", options.cpu, "instruction set of the host (default: native)",
-            {"native", "x86-64-v3", "x86-64-v4"});
-  app.add_flag("--with-sim", options.withSim,
-               "also compile the kernels of a GPU for the simulator (accum-run --target sim)");
-}
-
-void addOutputOptions(CLI::App &app, Options &options) {
-  app.option_defaults()->group("What comes out");
-  app.add_option("-o,--output", options.output, "artifact to write (default: MODEL.accum)")
-      ->check([](const std::string &path) { return path.empty() ? "nothing is no folder" : ""; });
-  app.add_flag("--plan-only", options.planOnly, "stop after the plan; needs no weights");
-  app.add_flag("--explain", options.explain, "show the search: every candidate and why it lost");
-  app.add_option("--report", options.report, "the plan as one self-contained page: FILE.html")
-      ->check(notEmpty);
-  app.add_flag("--json", options.json, "one JSON object on stdout");
-  app.add_option("--dump-phases", options.dumpPhases, "write the IR after each phase into this folder")
-      ->check(notEmpty);
-  addChoice(app, "--to", options.toPhase, "stop after a phase and print its IR",
-            {"import", "check", "differentiate", "fuse", "plan", "schedule"});
-  app.add_flag("--timing", options.timing, "time of each phase");
-  app.add_flag("--verbose", options.verbose, "say more");
-  app.option_defaults()->group("Options");
+/// Of a few words, which one was meant.
+std::string complaintOf(const runtime::OptionRow<Options> &row, const std::string &text) {
+  std::vector<std::string> words(row.choices.begin(), row.choices.end());
+  if (words.empty() || std::ranges::count(words, text) > 0)
+    return row.check ? row.check(text) : "";
+  std::string meant = nearest(text, words);
+  return fmt::format("{} is none of {} [usage]{}", text.empty() ? "nothing" : "`" + text + "`",
+                     fmt::join(words, ", "), meant.empty() ? "" : "\nnote: nearest: " + meant);
 }
 
 constexpr const char *kExamples =
@@ -168,29 +68,25 @@ constexpr const char *kExamples =
     "  accum-run gpt2.accum --data tokens.bin --epochs 1 --lr 6e-4         trains what was compiled";
 
 /// Checks what CLI11 cannot; a message where something is wrong.
-std::string complete(Options &options, const Raw &raw) {
-  if (std::string message = readDims(options, raw.dims, raw.lengthsCount); !message.empty())
+std::string complete(Options &options) {
+  if (std::string message = readDims(options); !message.empty())
     return message;
-  if (!raw.memory.empty()) {
-    auto bytes = planner::parseBytes(raw.memory);
+  if (!options.memoryText.empty()) {
+    auto bytes = planner::parseBytes(options.memoryText);
     if (!bytes)
-      return fmt::format("--memory {}: expected a size such as 16GiB or 512MiB [usage]", raw.memory);
+      return fmt::format("--memory {}: expected a size such as 16GiB or 512MiB [usage]", options.memoryText);
     options.memory = *bytes;
   }
-  if (!raw.accumulationSteps.empty())
-    options.accumulationSteps = std::stoll(raw.accumulationSteps);
-  if (!options.microBatch.starts_with("explore"))
-    if (auto size = planner::parseMicroBatch(options.microBatch); !size)
+  if (!options.microBatchText.starts_with("explore"))
+    if (auto size = planner::parseMicroBatch(options.microBatchText); !size)
       return fmt::format("{} [{}]", size.error().message, size.error().slug);
-  if (options.accumulationSteps && options.microBatch != "auto")
+  if (options.accumulationSteps && options.microBatchText != "auto")
     return "--micro-batch and --accumulation-steps decide the same thing: give one of them [usage]";
-  bool decided = options.accumulationSteps || options.microBatch != "auto";
+  bool decided = options.accumulationSteps || options.microBatchText != "auto";
   if (!options.planFile.empty() && decided)
     return "--plan brings its micro-batch: leave --micro-batch and --accumulation-steps out [usage]";
   if (!options.planFile.empty() && options.recompute != "auto")
     return "--plan brings what is recomputed: leave --recompute out [usage]";
-  options.batch = raw.batch.empty() ? 0 : std::stoll(raw.batch);
-  options.devices = raw.devices.empty() ? 1 : std::stoll(raw.devices);
   if (options.listTargets)
     return {};
   if (options.model.empty())
@@ -215,14 +111,6 @@ std::string valueComplaint(const std::string &message) {
   return at == std::string::npos || !message.ends_with(" missing")
              ? message
              : message.substr(0, at) + ": its value is missing";
-}
-
-std::vector<std::string> optionNames(const CLI::App &app) {
-  std::vector<std::string> names;
-  for (const CLI::Option *option : app.get_options())
-    for (const std::string &name : option->get_lnames())
-      names.push_back("--" + name);
-  return names;
 }
 
 /// The library's own line of usage knows neither what is required nor `check`.
@@ -250,13 +138,11 @@ std::string configComplaint(const std::string &message, const std::vector<std::s
                      meant.empty() ? "" : "\nnote: nearest: " + meant.substr(2));
 }
 
-void addOptions(CLI::App &app, Options &options, Raw &raw) {
+void addOptions(CLI::App &app, Options &options) {
   app.set_version_flag("--version", std::string("accumc ") + ACCUM_VERSION);
-  addModelOptions(app, options, raw);
-  addStepOptions(app, options, raw);
-  addPlanOptions(app, options, raw);
-  addTargetOptions(app, options);
-  addOutputOptions(app, options);
+  for (const runtime::OptionRow<Options> &row : optionRows())
+    runtime::declare(app, row, options, row.shown.empty() ? "TEXT" : row.shown, complaintOf);
+  app.option_defaults()->group("Options");
   app.set_config("--config", "", "any of these options from a file: TOML, names without the dashes");
   app.allow_config_extras(CLI::config_extras_mode::error);
 }
@@ -264,16 +150,16 @@ void addOptions(CLI::App &app, Options &options, Raw &raw) {
 } // namespace
 
 std::vector<std::string> optionNames() {
-  Options options;
-  Raw raw;
-  CLI::App app;
-  addOptions(app, options, raw);
-  return optionNames(app);
+  std::vector<std::string> names = {"--help", "--version"};
+  for (const runtime::OptionRow<Options> &row : optionRows())
+    if (!row.isPositional)
+      names.push_back(row.flag());
+  names.emplace_back("--config");
+  return names;
 }
 
 ParsedOptions parseOptions(int argc, char **argv) {
   Options options;
-  Raw raw;
   std::vector<char *> words(argv, argv + argc);
   std::string_view command = argc > 1 ? argv[1] : "";
   options.checkOnly = command == "check";
@@ -283,7 +169,7 @@ ParsedOptions parseOptions(int argc, char **argv) {
                "micro-batches, and picks their size.",
                "accumc");
   app.footer(kExamples);
-  addOptions(app, options, raw);
+  addOptions(app, options);
   if (command == "help" && argc == 2)
     return {std::nullopt, helpOf(app), 0};
   try {
@@ -294,18 +180,18 @@ ParsedOptions parseOptions(int argc, char **argv) {
   } catch (const CLI::FileError &error) {
     return {std::nullopt, fmt::format("error: --config: {} [file-unreadable]\n", error.what()), 3};
   } catch (const CLI::ConfigError &error) {
-    return {std::nullopt,
-            fmt::format("error: --config: {}\n", configComplaint(error.what(), optionNames(app))), 2};
+    return {std::nullopt, fmt::format("error: --config: {}\n", configComplaint(error.what(), optionNames())),
+            2};
   } catch (const CLI::ExtrasError &) {
     std::vector<std::string> given(argv, argv + argc);
     return {std::nullopt,
-            "error: " + explainUnknown(given, app.remaining(), optionNames(app), options.model) + "\n", 2};
+            "error: " + explainUnknown(given, app.remaining(), optionNames(), options.model) + "\n", 2};
   } catch (const CLI::ParseError &error) {
     std::string message = valueComplaint(error.what());
     bool tagged = message.find(" [usage]") != std::string::npos;
     return {std::nullopt, "error: " + message + (tagged ? "\n" : " [usage]\n"), 2};
   }
-  if (std::string message = complete(options, raw); !message.empty())
+  if (std::string message = complete(options); !message.empty())
     return {std::nullopt, "error: " + message + "\n", 2};
   options.argv.assign(argv, argv + argc);
   return {std::move(options), "", 0};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/Driver/Output.h"
+#include "compiler/Planner/Problem/Options.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,14 +34,16 @@ struct LengthOptions {
   bool any() const { return !dims.empty(); }
 };
 
-/// The command line after parsing; docs in Options.cpp's help texts, which are the one place where they
-/// stand.
-struct Options {
+/// The command line after parsing: what its options mean stands in Options.def.
+struct Options : planner::Options {
+  Options() { batch = 0; } // which is asked for
+
   std::string model;
   std::string output; // empty: MODEL.accum
-  int64_t batch = 0;
-  int64_t devices = 1;
   std::string loss = "auto";
+  std::vector<std::string> dimTexts;
+  std::string lengthsFile;
+  std::optional<int64_t> lengthsCount;
   std::vector<std::pair<std::string, int64_t>> dims;
   LengthOptions lengths;
   std::string batchDim;
@@ -49,14 +52,12 @@ struct Options {
   std::string optimizer = "adamw";
   std::string metric; // empty, or "accuracy"
   std::string precision = "f32";
-  std::string microBatch = "auto";
-  std::optional<int64_t> accumulationSteps;
-  bool requireDivisible = false;
+  std::string microBatchText = "auto"; // of microBatch, or explore[:MIN..MAX]
   std::string onCrossBatch = "reject";
   std::string target = "host";
   std::string cpu = "native";
+  std::string memoryText;
   std::optional<int64_t> memory; // bytes per device
-  std::string recompute = "auto", shard = "none", offload = "none", prefer = "balanced";
   bool planOnly = false, explain = false, json = false, timing = false, verbose = false, listTargets = false;
   bool reference = false; // --target reference
   bool checkOnly = false; // accumc check

@@ -42,7 +42,7 @@ private:
     options.batch = batch;
     options.devices = devices;
     options.target = target;
-    options.microBatch = microBatch;
+    options.microBatchText = microBatch;
     options.recompute = recompute;
     options.shard = shard;
     options.offload = offload;

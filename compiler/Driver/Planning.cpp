@@ -30,16 +30,8 @@ LogicalResult report(const planner::Error &error, Messages &messages) {
 }
 
 planner::Options optionsOf(const Options &options, Messages &messages, bool &good) {
-  planner::Options result;
-  result.batch = options.batch;
-  result.devices = options.devices;
-  result.accumulationSteps = options.accumulationSteps;
-  result.requireDivisible = options.requireDivisible;
-  result.recompute = options.recompute;
-  result.prefer = options.prefer;
-  result.shard = options.shard;
-  result.offload = options.offload;
-  auto size = planner::parseMicroBatch(options.microBatch);
+  planner::Options result = options;
+  auto size = planner::parseMicroBatch(options.microBatchText);
   if (!size)
     good = succeeded(report(size.error(), messages));
   else

@@ -23,8 +23,8 @@ static std::string refusal(const Options &options) {
   };
   if (!options.metric.empty())
     return notBuilt("--metric " + options.metric);
-  if (options.microBatch.starts_with("explore"))
-    return notBuilt("--micro-batch " + options.microBatch);
+  if (options.microBatchText.starts_with("explore"))
+    return notBuilt("--micro-batch " + options.microBatchText);
   return {};
 }
 
@@ -60,8 +60,8 @@ std::optional<Options> settleSplit(const Options &options, const Check &check) {
 /// Whether the options leave open in how many micro-steps a batch runs, or ask for one. What is stored in bf16
 /// is told by where the samples are, which a batch that is whole does not say.
 static bool mayRunAtOnce(const Options &options) {
-  bool oneStep = options.microBatch == "auto" || options.microBatch == "none" ||
-                 options.microBatch == std::to_string(options.batch);
+  bool oneStep = options.microBatchText == "auto" || options.microBatchText == "none" ||
+                 options.microBatchText == std::to_string(options.batch);
   return oneStep && options.accumulationSteps.value_or(1) == 1 && options.devices == 1 &&
          options.precision != "bf16" && options.prefer != "memory" && !options.checkOnly && options.toPhase.empty() &&
          options.planFile.empty();
@@ -78,7 +78,7 @@ Options settleMicroSteps(const Options &split, const Check &check, const Plan &p
     return split;
   Options parts = wholeBatchTrial(split);
   parts.wholeBatch = false;
-  parts.microBatch = split.microBatch;
+  parts.microBatchText = split.microBatchText;
   planner::Search inParts = plan(parts);
   bool isFaster = inParts.plan && atOnce.plan->seconds() < kClearlyFaster * inParts.plan->seconds();
   return isFaster ? whole : split;
@@ -87,7 +87,7 @@ Options settleMicroSteps(const Options &split, const Check &check, const Plan &p
 std::string splitNote(const Options &options, const Check &check, const Plan &plan) {
   Options trial = wholeBatchTrial(options);
   trial.wholeBatch = false;
-  trial.microBatch = options.microBatch;
+  trial.microBatchText = options.microBatchText;
   trial.devices = options.devices;
   if (!refusal(trial).empty())
     return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a command line may have meant by a word that is no option.
 #include "compiler/Driver/UnknownArguments.h"
+#include "runtime/options/RunOptions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <algorithm>
@@ -8,14 +9,18 @@
 
 namespace accum::driver {
 
-/// Options of accum-run that people give to the compiler.
-static constexpr llvm::StringRef kOfTheRun[] = {
-    "--lr",        "--lr-scale",   "--weight-decay",   "--decay",       "--beta1",       "--beta2",
-    "--eps",       "--momentum",   "--steps",          "--epochs",      "--data",        "--synthetic",
-    "--shuffle",   "--no-shuffle", "--seed",           "--drop-last",   "--save",        "--names",
-    "--log",       "--profile",    "--dump-gradients", "--print-param", "--on-nan",      "--progress",
-    "--threads",   "--describe",   "--verify",         "--launcher",    "--schedule",    "--warmup",
-    "--clip-norm", "--checkpoint", "--resume",         "--eval",        "--tensorboard", "--random-params"};
+/// Options of accum-run alone, which people give to the compiler.
+static std::vector<std::string> flagsOfTheRun(const std::vector<std::string> &ours) {
+  std::vector<std::string> flags;
+  for (const runtime::RunOption &row : runtime::runOptions())
+    if (!row.isPositional && !row.help.empty()) {
+      flags.push_back(row.flag());
+      if (row.isNegatable)
+        flags.push_back(fmt::format("--no-{}", row.name));
+    }
+  std::erase_if(flags, [&](const std::string &flag) { return llvm::is_contained(ours, flag); });
+  return flags;
+}
 
 /// What other programs call ours, without dashes.
 static constexpr std::pair<llvm::StringRef, llvm::StringRef> kElsewhere[] = {
@@ -105,10 +110,10 @@ static std::string explainFlag(llvm::StringRef given, const std::vector<std::str
   std::string shown = given.take_until([](char c) { return c == '='; }).str();
   if (shown == "--check")
     return fmt::format("{} is no option [usage]\nnote: accumc check MODEL.onnx", shown);
-  std::vector<std::string> known = options;
-  llvm::append_range(known, llvm::map_range(kOfTheRun, [](llvm::StringRef s) { return s.str(); }));
+  std::vector<std::string> known = options, ofRun = flagsOfTheRun(options);
+  llvm::append_range(known, ofRun);
   std::string meant = meantBy(shown, known);
-  if (llvm::is_contained(kOfTheRun, meant))
+  if (llvm::is_contained(ofRun, meant))
     return ofTheRun(meant, shown);
   return fmt::format("{} is no option [usage]\nnote: {}", shown,
                      meant.empty() ? "accumc --help lists them" : "nearest: " + meant);

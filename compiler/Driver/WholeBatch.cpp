@@ -25,8 +25,8 @@ static std::string refusal(const Options &options) {
     return "--on-cross-batch disable: --precision bf16 tells activations from sums by where the samples are, "
            "and is not built for a whole batch [not-built]";
   bool oneStep = options.accumulationSteps.value_or(1) == 1;
-  bool whole = options.microBatch == "auto" || options.microBatch == "none" ||
-               options.microBatch == std::to_string(options.batch);
+  bool whole = options.microBatchText == "auto" || options.microBatchText == "none" ||
+               options.microBatchText == std::to_string(options.batch);
   if (!oneStep || !whole)
     return fmt::format("--on-cross-batch disable: the batch of {} is computed at once: --micro-batch none "
                        "[usage]",
@@ -61,7 +61,7 @@ Options checkAlone(const Options &options) {
 Options wholeBatch(const Options &options) {
   Options whole = options;
   whole.wholeBatch = true;
-  whole.microBatch = "none";
+  whole.microBatchText = "none";
   whole.accumulationSteps.reset();
   return whole;
 }

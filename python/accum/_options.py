@@ -2,13 +2,59 @@
 """Options of a run and of the compiler as arguments: which there are, and what is wrong with them before anything is done."""
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
-from typing import Any, Callable, Iterable, Mapping, Sequence
+import re
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from . import _accum, _errors
 
 DEFAULT_STEPS = 1000
-NUMBERS = ("lr", "weight_decay", "beta1", "beta2", "eps", "momentum", "clip_norm", "skip_spikes")
+
+
+class RunOption(NamedTuple):
+    """A row of the runtime's table of options."""
+
+    flag: str  # without its dashes
+    type: str
+    default: Any
+    help: str
+    is_set: bool  # the session takes it, and not this package
+
+    @property
+    def is_number(self) -> bool:
+        """It can be set between two steps."""
+        return self.is_set and self.type == "float | None"
+
+
+@functools.cache
+def of_run() -> dict[str, RunOption]:
+    """By the names of arguments."""
+    rows = {}
+    for flag, python, text, is_set in _accum.run_options():
+        kind, default = python.split(" = ")
+        text = re.sub(r"--([a-z-]+)", lambda found: found[1].replace("-", "_"), text)
+        rows[flag.replace("-", "_")] = RunOption(flag, kind, ast.literal_eval(default), text, is_set)
+    return rows
+
+
+def with_run_options(function: Callable) -> Callable:
+    """Its signature, with the table's options in front of those that `**` takes."""
+    signature = inspect.signature(function)
+    own = signature.parameters
+    rows = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=row.default, annotation=row.type)
+            for name, row in of_run().items() if name not in own]
+    *named, rest = own.values()
+    setattr(function, "__signature__", signature.replace(parameters=[*named, *rows, rest]))
+    return function
+
+
+def documented(owner: type) -> type:
+    """With a line for each option of a run that its text does not name."""
+    lines = [f"    {name}: {row.help}." for name, row in of_run().items() if not re.search(rf"\b{name}\b", owner.__doc__ or "")]
+    owner.__doc__ = "\n".join([(owner.__doc__ or "").rstrip(), "", *lines, ""])
+    return owner
 
 
 def usage(message: str, *notes: str) -> _errors.UsageError:
@@ -58,22 +104,26 @@ def require_whole(least: int, **values: Any) -> None:
             raise usage(f"{name} is {value!r}, expected a whole number from {least} on")
 
 
-def hyper_of(options: Mapping[str, Any]) -> tuple[dict[str, float], list[str], list[str]]:
-    """(numbers by name, what decays, factors of the rate), as accum_hyper_options has them."""
-    numbers = {name: number(name, options[name]) for name in NUMBERS if options.get(name) is not None}
-    decay: str | Sequence[str] | None = options.get("decay")
-    rates = [f"{glob}={factor}" for glob, factor in (options.get("lr_scale") or {}).items()]
-    return numbers, [decay] if isinstance(decay, str) else list(decay or ()), rates
+def _texts(name: str, value: Any) -> list[str]:
+    """As the command line has them."""
+    if of_run()[name].is_number:
+        return [repr(number(name, value))]
+    if isinstance(value, Mapping):
+        return [f"{key}={each}" for key, each in value.items()]
+    return [str(value)] if isinstance(value, str) or not isinstance(value, Sequence) else [str(each) for each in value]
 
 
-def schedule_of(options: Mapping[str, Any]) -> tuple[int, str, str | None, str | None, str | None]:
-    """(steps, kind, warm-up, floor, decay steps), as accum_schedule_options has them."""
-    def text(name: str) -> str | None:
-        return None if options.get(name) is None else str(options[name])
-
+def settings_of(options: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """What a session takes of them, as accum_set has it."""
     require_whole(1, steps=options.get("steps"))
-    return (int(options.get("steps") or DEFAULT_STEPS), str(options.get("schedule") or "constant"), text("warmup"),
-            text("lr_floor"), text("decay_steps"))
+    given = {**options, "steps": options.get("steps") or DEFAULT_STEPS}
+    return [(row.flag, text) for name, row in of_run().items() if row.is_set and given.get(name) is not None
+            for text in _texts(name, given[name])]
+
+
+def setting(name: str, value: Any) -> tuple[str, str | None]:
+    """One number; None: as if it were not given."""
+    return of_run()[name].flag, None if value is None else repr(number(name, value))
 
 
 def require_run(options: Mapping[str, Any]) -> None:
@@ -86,4 +136,4 @@ def require_run(options: Mapping[str, Any]) -> None:
 
 def require_numbers(optimizer: str, options: Mapping[str, Any]) -> None:
     """Ranges, and which numbers this optimizer has."""
-    _accum.check_run(optimizer, *hyper_of(options), *schedule_of(options))
+    _accum.check_options(optimizer, settings_of(options))

@@ -7,7 +7,7 @@ import os
 import pathlib
 import tempfile
 import warnings
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Sequence
 
 from . import _accum, _errors, _options, _ragged, _ranks, _safetensors
 from ._batch import joined, named
@@ -63,7 +63,7 @@ def _metrics(values: Sequence[Any]) -> Metrics:
     return Metrics(*values[:9], skipped=_SKIPPED[values[9]], peak_bytes=values[10])
 
 
-def _setting(name: str, what: str) -> property:
+def _setting(name: str) -> property:
     """A number of the update that can be set between two steps."""
     def read(run: Runner) -> float | None:
         return run._numbers.get(name)
@@ -71,9 +71,10 @@ def _setting(name: str, what: str) -> property:
     def write(run: Runner, value: float | None) -> None:
         run._set_number(name, value)
 
-    return property(read, write, doc=f"{what}; None where it is not given. Set, it holds from the next step on.")
+    return property(read, write, doc=f"{_options.of_run()[name].help}; None where it is not given. Set, it holds from the next step on.")
 
 
+@_options.documented
 class Runner:
     """Trains a compiled artifact on batches that come from outside.
 
@@ -107,34 +108,23 @@ class Runner:
     A step is not interrupted: Ctrl-C takes effect behind it, and the run can go on.
     """
 
-    lr = _setting("lr", "The learning rate that the schedule multiplies")
-    weight_decay = _setting("weight_decay", "Of what decays")
-    beta1 = _setting("beta1", "Of the optimizer")
-    beta2 = _setting("beta2", "Of the optimizer")
-    eps = _setting("eps", "Of the optimizer")
-    momentum = _setting("momentum", "Of the optimizer")
-    clip_norm = _setting("clip_norm", "The 2-norm of all gradients is at most this")
-    skip_spikes = _setting("skip_spikes", "Standard deviations from which on a step is left out")
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            """The numbers of the table."""
 
-    def __init__(self, artifact: Artifact | str | os.PathLike[str], *, lr: float | None = None,
-                 weight_decay: float | None = None, beta1: float | None = None, beta2: float | None = None,
-                 eps: float | None = None, momentum: float | None = None,
-                 decay: str | Sequence[str] | None = None, lr_scale: Mapping[str, float] | None = None,
-                 clip_norm: float | None = None, skip_spikes: float | None = None, schedule: str = "constant",
-                 warmup: int | str | None = None, lr_floor: float | str | None = None,
-                 decay_steps: int | str | None = None, steps: int | None = None, seed: int = 0, on_nan: str = "stop",
-                 threads: int = 0, init: str | os.PathLike[str] | None = None, init_partial: bool = False,
-                 init_names: str | None = None, random_params: int | None = None,
-                 offload_dir: str | os.PathLike[str] | None = None, devices: int | None = None,
-                 launcher: str | None = None, local_batches: bool = False, truncate: bool = False, **unknown: Any):
-        given = {name: value for name, value in locals().items() if name not in ("self", "unknown", "__class__")}
+    @_options.with_run_options
+    def __init__(self, artifact: Artifact | str | os.PathLike[str], *, local_batches: bool = False, truncate: bool = False,
+                 **options: Any):
+        known = _options.of_run()
+        unknown = [name for name in options if name not in known]
         if foreign := sorted(_options.of_compiler().intersection(unknown)):
             raise _options.usage(f"{', '.join(foreign)}: an artifact is compiled already",
                                  "accum.compile makes another one, and accum.Trainer compiles and trains")
-        _options.require_known(unknown, set(given))
+        _options.require_known(unknown, _options.names_of(Runner.__init__))
+        given = {**{name: row.default for name, row in known.items()}, **options}
         _options.require_run(given)
         self.artifact = artifact if isinstance(artifact, Artifact) else Artifact(os.fspath(artifact))
-        self.seed = seed
+        self.seed = given["seed"]
         self._latest: Metrics | None = None
         is_there = pathlib.Path(self.artifact.path, "manifest.json").exists()
         self._names = self.artifact.input_names if is_there else ()
@@ -144,26 +134,27 @@ class Runner:
         self._cut: set[str] = set()
         if truncate and is_there and not self._ends:
             raise _options.usage("truncate: the program has one length, and takes arrays of that alone")
+        devices, init, launcher, folder = (given[name] for name in ("devices", "init", "launcher", "offload_dir"))
         self.rank, self.ranks = (0, 1) if devices == 1 else _ranks.join(launcher)
         self._resident = resident_bytes()
         self._is_local = local_batches
-        self._session = _accum.Session(self.artifact.path, threads=threads, skip_nan=on_nan == "skip",
-                                       random_seed=random_params, awaits_weights=init is not None,
-                                       offload_dir=None if offload_dir is None else os.fspath(offload_dir),
+        self._session = _accum.Session(self.artifact.path, threads=given["threads"], skip_nan=given["on_nan"] == "skip",
+                                       random_seed=given["random_params"], awaits_weights=init is not None,
+                                       offload_dir=None if folder is None else os.fspath(folder),
                                        devices=devices or (self.ranks if self.ranks > 1 else 0), launcher=launcher,
                                        local_batches=local_batches)
         self._planned = self._session.info()["batch"]  # for the first step
         _ranks.keep(self)
         self._in_parts = self.ranks > 1 and self.artifact.manifest.get("shard", {}).get("mode", "none") != "none"
-        self._numbers, self._decays, self._rates = _options.hyper_of(given)
-        self._session.set_hyper(self._numbers, self._decays, self._rates)
-        self._numbers.setdefault("lr", self._session.info()["lr"])
-        if steps is None and _accum.schedule_ends(schedule) and self.rank == 0:
-            warnings.warn(f"schedule {schedule!r} ends at step {_options.DEFAULT_STEPS}, as steps=N is not given",
+        if given["steps"] is None and _accum.schedule_ends(given["schedule"]) and self.rank == 0:
+            warnings.warn(f"schedule {given['schedule']!r} ends at step {_options.DEFAULT_STEPS}, as steps=N is not given",
                           stacklevel=3)
-        self._session.set_schedule(*_options.schedule_of(given))
+        self._session.set(_options.settings_of(given))
+        self._numbers = {name: _options.number(name, given[name]) for name, row in known.items()
+                         if row.is_number and given[name] is not None}
+        self._numbers.setdefault("lr", self._session.info()["lr"])
         if init is not None:
-            self._session.init_weights(os.fspath(init), names=init_names, partial=init_partial)
+            self._session.init_weights(os.fspath(init), names=given["init_names"], partial=given["init_partial"])
 
     def _padding_of(self, name: str) -> float | None:
         """What an array of a batch is padded with; None where it is not."""
@@ -177,16 +168,16 @@ class Runner:
         return arrays
 
     def _set_number(self, name: str, value: float | None) -> None:
-        numbers = {**self._numbers, name: value if value is None else _options.number(name, value)}
-        given = {key: each for key, each in numbers.items() if each is not None}
-        self._session.set_hyper(given, self._decays, self._rates)
-        self._numbers = given
+        self._session.set([_options.setting(name, value)])
+        self._numbers.pop(name, None)
+        if value is not None:
+            self._numbers[name] = _options.number(name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A name that means nothing here is not taken in silence. A class of the user's has what attributes he likes."""
         is_known = name.startswith("_") or name == "seed" or hasattr(type(self), name)
         if not is_known and "_session" in self.__dict__ and type(self).__module__.startswith("accum."):
-            raise _options.attribute_error(type(self).__name__, name, {*_options.NUMBERS, "seed"})
+            raise _options.attribute_error(type(self).__name__, name, {*_NUMBERS, "seed"})
         super().__setattr__(name, value)
 
     @property
@@ -404,3 +395,8 @@ class Runner:
 
     def __repr__(self) -> str:
         return f"<accum.{type(self).__name__} {self.artifact.path}, {self.steps} steps made>"
+
+
+_NUMBERS = [name for name, row in _options.of_run().items() if row.is_number]
+for _name in _NUMBERS:
+    setattr(Runner, _name, _setting(_name))

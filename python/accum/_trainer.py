@@ -47,6 +47,7 @@ class Trainer(Runner):
     The module's weights are those that training starts from; `load_into` brings the trained ones back.
     """
 
+    @_options.with_run_options
     def __init__(self, model: Any, example_batch: Any = None, *, batch: int | None = None,
                  folder: str | os.PathLike[str] | None = None, loss: Callable | str | None = None,
                  training: bool | None = None, lengths: Sequence[int] | str | None = None,

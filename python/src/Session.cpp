@@ -22,35 +22,16 @@ using Text = std::optional<std::string>;
 
 const char *orNull(const Text &text) { return text ? text->c_str() : nullptr; }
 
-/// The texts of lists are those of the caller.
-struct HyperOptions : accum_hyper_options {
-  HyperOptions(const nb::dict &values, const std::vector<std::string> &decayTexts,
-               const std::vector<std::string> &rateTexts)
-      : decayList(pointersOf(decayTexts)), rateList(pointersOf(rateTexts)) {
-    accum_hyper_defaults(this);
-    const std::pair<const char *, double *> numbers[] = {{"lr", &lr},
-                                                         {"weight_decay", &weight_decay},
-                                                         {"beta1", &beta1},
-                                                         {"beta2", &beta2},
-                                                         {"eps", &eps},
-                                                         {"momentum", &momentum},
-                                                         {"clip_norm", &clip_norm},
-                                                         {"skip_spikes", &skip_spikes}};
-    for (const auto &[name, value] : numbers)
-      if (values.contains(name))
-        *value = nb::cast<double>(values[name]);
-    decays = decayList.data();
-    lr_scales = rateList.data();
+/// Names, and texts or nothing.
+struct Settings {
+  explicit Settings(const std::vector<std::pair<std::string, Text>> &settings) {
+    for (const auto &[name, text] : settings) {
+      names.push_back(name.c_str());
+      texts.push_back(orNull(text));
+    }
   }
-
-private:
-  std::vector<const char *> decayList, rateList;
+  std::vector<const char *> names, texts;
 };
-
-accum_schedule_options scheduleOf(uint64_t steps, const Text &kind, const Text &warmup, const Text &floor,
-                                  const Text &decay) {
-  return {sizeof(accum_schedule_options), steps, orNull(kind), orNull(warmup), orNull(floor), orNull(decay)};
-}
 
 struct VerifyReport {
   std::vector<std::tuple<std::string, bool, double, double>> checks;
@@ -87,16 +68,9 @@ public:
     session = nullptr;
   }
 
-  void setHyper(const nb::dict &values, const std::vector<std::string> &decays,
-                const std::vector<std::string> &rates) {
-    HyperOptions options(values, decays, rates);
-    check([&] { return accum_set_hyper(open(), &options); });
-  }
-
-  void setSchedule(uint64_t steps, const Text &kind, const Text &warmup, const Text &floor,
-                   const Text &decay) {
-    accum_schedule_options options = scheduleOf(steps, kind, warmup, floor, decay);
-    check([&] { return accum_set_schedule(open(), &options); });
+  void set(const std::vector<std::pair<std::string, Text>> &settings) {
+    Settings given(settings);
+    check([&] { return accum_set(open(), given.names.data(), given.texts.data(), settings.size()); });
   }
 
   /// Counts itself: what a signal does behind it does not lose the step.
@@ -336,12 +310,19 @@ private:
   bool copies = false;     ///< checkpoints are written from a copy
 };
 
-void checkRun(const std::string &optimizer, const nb::dict &values, const std::vector<std::string> &decays,
-              const std::vector<std::string> &rates, uint64_t steps, const Text &kind, const Text &warmup,
-              const Text &floor, const Text &decay) {
-  HyperOptions hyper(values, decays, rates);
-  accum_schedule_options schedule = scheduleOf(steps, kind, warmup, floor, decay);
-  require(accum_check_run(optimizer.c_str(), &hyper, &schedule));
+void checkOptions(const std::string &optimizer,
+                  const std::vector<std::pair<std::string, Text>> &settings) {
+  Settings given(settings);
+  require(accum_check_options(optimizer.c_str(), given.names.data(), given.texts.data(), settings.size()));
+}
+
+/// Those that are arguments here: (name, type and default, help, whether a session takes it).
+nb::list runOptions() {
+  nb::list rows;
+  for (size_t i = 0; const accum_run_option *row = accum_run_option_at(i); ++i)
+    if (row->python)
+      rows.append(nb::make_tuple(row->name, row->python, row->help, row->is_set != 0));
+  return rows;
 }
 
 std::string describe(const std::string &artifact) {
@@ -371,9 +352,7 @@ void addSession(nb::module_ &module) {
            "awaits_weights"_a = false, "target"_a = nb::none(), "launcher"_a = nb::none(),
            "offload_dir"_a = nb::none(), "local_batches"_a = false)
       .def("close", &Session::close)
-      .def("set_hyper", &Session::setHyper, "values"_a, "decays"_a, "rates"_a)
-      .def("set_schedule", &Session::setSchedule, "steps"_a, "kind"_a = nb::none(), "warmup"_a = nb::none(),
-           "floor"_a = nb::none(), "decay_steps"_a = nb::none())
+      .def("set", &Session::set, "settings"_a)
       .def("step", &Session::step, "batch"_a, "seed"_a)
       .def("accumulate", &Session::accumulate, "batch"_a, "seed"_a)
       .def("update", &Session::update)
@@ -392,9 +371,8 @@ void addSession(nb::module_ &module) {
       .def("info", &Session::info)
       .def("notices", &Session::notices)
       .def_prop_ro("steps", &Session::stepsMade);
-  module.def("check_run", &checkRun, "optimizer"_a, "values"_a, "decays"_a, "rates"_a, "steps"_a,
-             "kind"_a = nb::none(), "warmup"_a = nb::none(), "floor"_a = nb::none(),
-             "decay_steps"_a = nb::none());
+  module.def("check_options", &checkOptions, "optimizer"_a, "settings"_a);
+  module.def("run_options", &runOptions);
   module.def("describe", &describe, "artifact"_a);
   module.def("runtime_version", [] { return accum_runtime_version(); });
 }

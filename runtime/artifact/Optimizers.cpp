@@ -63,17 +63,8 @@ std::optional<std::vector<int64_t>> slotShape(SlotExtent extent, const std::vect
 }
 
 const char *flagOf(HyperName name) {
-  switch (name) {
-  case Momentum:
-    return "--momentum";
-  case Beta1:
-    return "--beta1";
-  case Beta2:
-    return "--beta2";
-  case Eps:
-    return "--eps";
-  }
-  return "";
+  constexpr const char *kFlags[] = {"--momentum", "--beta1", "--beta2", "--eps"};
+  return kFlags[size_t(name)];
 }
 
 double endOf(HyperName name) { return name == Eps ? HUGE_VAL : 1; }

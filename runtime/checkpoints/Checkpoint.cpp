@@ -95,6 +95,34 @@ TensorsChecksum checksumIn(const Json &json) {
   return sum;
 }
 
+/// `drop_last` for --drop-last.
+std::string keyOf(const RunOption &row) {
+  std::string key = row.name;
+  std::ranges::replace(key, '-', '_');
+  return key;
+}
+
+void writeOptions(const RunOptions &options, Json &json) {
+  for (const RunOption &row : runOptions())
+    if (std::string text = row.recorded ? valueText(row, options) : ""; !text.empty())
+      json[keyOf(row)] = row.has<std::string>() ? Json(text) : Json::parse(text);
+}
+
+/// Throws where one is missing that each run has, or is of another type.
+RunOptions optionsIn(const Json &json) {
+  RunOptions options;
+  for (const RunOption &row : runOptions()) {
+    bool isOptional = row.recorded && valueText(row, options).empty();
+    if (!row.recorded || (isOptional && !json.contains(keyOf(row))))
+      continue;
+    const Json &value = json.at(keyOf(row));
+    if (row.has<bool>() ? !value.is_boolean() : row.isWhole() ? !value.is_number_unsigned() : value.is_null())
+      throw std::out_of_range(value.dump() + " is no value of " + row.flag());
+    assign(row, {value.is_string() ? value.get<std::string>() : value.dump()}, options);
+  }
+  return options;
+}
+
 /// Of all that a run goes on from: the same in each run that comes there, by whichever command. Spaces may be
 /// others.
 std::string checksumOf(Json json) {
@@ -105,25 +133,20 @@ std::string checksumOf(Json json) {
 
 Status writeFacts(const std::string &folder, const CheckpointFacts &facts, const TensorsChecksum &sum) {
   std::string tensors = folder + "/" + kTensors;
-  Json json = {{"format", "accum-checkpoint"},
-               {"version", sum.parts.empty() ? 1 : kPartsVersion},
-               {"step", facts.step},
-               {"updates", facts.updates},
-               {"optimizer", facts.optimizer},
-               {"batch", facts.batch},
-               {"samples", facts.samples},
-               {"seed", facts.seed},
-               {"shuffle", facts.shuffle},
-               {"drop_last", facts.dropLast},
-               {"data", facts.data},
+  Json json = {{"format", "accum-checkpoint"}, {"version", sum.parts.empty() ? 1 : kPartsVersion},
+               {"step", facts.step},           {"updates", facts.updates},
+               {"optimizer", facts.optimizer}, {"batch", facts.batch},
+               {"samples", facts.samples}};
+  writeOptions(facts.options, json);
+  json.update({{"data", facts.data},
                {"spikes", {{"losses", facts.losses}, {"norms", facts.norms}}},
                {"groups", toJson(facts.groups)},
                {"tensors", toJson(sum, fs::file_size(tensors))},
-               {"accum", ACCUM_VERSION}};
+               {"accum", ACCUM_VERSION}});
   for (const BatchChange &change : facts.batches)
     json["batches"].push_back({change.step, change.batch});
   if (facts.samples > 0) { // where the next step begins
-    Window next = Epochs(facts.samples, facts.batches, facts.dropLast).at(facts.step);
+    Window next = Epochs(facts.samples, facts.batches, facts.options.dropLast).at(facts.step);
     json["epoch"] = next.epoch;
     json["position"] = next.start;
   }
@@ -235,18 +258,10 @@ std::optional<Error> otherFormat(const std::string &file, const Json &json) {
 
 /// Without what it says of the tensors. Throws where something is missing, or no such number.
 CheckpointFacts factsIn(const Json &json) {
-  CheckpointFacts facts = {countIn(json.at("step")),
-                           countIn(json.at("updates")),
-                           json.at("optimizer"),
-                           int64_t(countIn(json.at("batch"))),
-                           int64_t(countIn(json.at("samples"))),
-                           json.at("seed").is_number_unsigned() ? json.at("seed").get<uint64_t>()
-                                                                : countIn(json.at("seed")),
-                           json.at("shuffle"),
-                           json.at("drop_last"),
-                           json.at("spikes").at("losses"),
-                           json.at("spikes").at("norms"),
-                           readBatches(json)};
+  CheckpointFacts facts = {
+      countIn(json.at("step")),           countIn(json.at("updates")),          json.at("optimizer"),
+      int64_t(countIn(json.at("batch"))), int64_t(countIn(json.at("samples"))), optionsIn(json),
+      json.at("spikes").at("losses"),     json.at("spikes").at("norms"),        readBatches(json)};
   if (facts.updates > facts.step)
     throw std::out_of_range(fmt::format("{} updates in {} steps", facts.updates, facts.step));
   if (json.contains("best_eval_loss"))

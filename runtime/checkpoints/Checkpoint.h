@@ -6,6 +6,7 @@
 #include "runtime/artifact/Groups.h"
 #include "runtime/data/Epochs.h"
 #include "runtime/files/SafetensorsWriter.h"
+#include "runtime/options/RunOptions.h"
 #include <deque>
 
 namespace accum::runtime {
@@ -16,8 +17,7 @@ struct CheckpointFacts {
   uint64_t updates = 0; ///< of them, those that changed the parameters
   std::string optimizer = {};
   int64_t batch = 0, samples = 0;
-  uint64_t seed = 0;
-  bool shuffle = false, dropLast = false;
+  RunOptions options = {};                    ///< those that the table says are recorded
   std::deque<double> losses = {}, norms = {}; ///< the windows of --skip-spikes
   std::vector<BatchChange> batches = {};      ///< of the steps that were made; `batch` is that of the last
   std::optional<double> best = {};            ///< the lowest loss of an evaluation

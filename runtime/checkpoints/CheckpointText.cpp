@@ -22,12 +22,12 @@ bool isOne(const std::string &path) {
 std::string describeData(const CheckpointFacts &facts) {
   if (facts.samples == 0)
     return "";
-  Window next = Epochs(facts.samples, facts.batches, facts.dropLast).at(facts.step);
-  std::string order = facts.shuffle ? fmt::format("shuffled with seed {}", facts.seed)
-                                    : fmt::format("in the file's order, seed {}", facts.seed);
+  Window next = Epochs(facts.samples, facts.batches, facts.options.dropLast).at(facts.step);
+  std::string order = facts.options.shuffle ? fmt::format("shuffled with seed {}", facts.options.seed)
+                                            : fmt::format("in the file's order, seed {}", facts.options.seed);
   return fmt::format("data        {} samples, {}{}; epoch {}, {} samples of it are trained\n", facts.samples,
-                     order, facts.dropLast ? ", the last incomplete window left out" : "", next.epoch + 1,
-                     next.start);
+                     order, facts.options.dropLast ? ", the last incomplete window left out" : "",
+                     next.epoch + 1, next.start);
 }
 
 std::string describeBatches(const CheckpointFacts &facts) {

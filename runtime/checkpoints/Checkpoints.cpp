@@ -43,6 +43,16 @@ std::string describe(const std::vector<Group> &groups) {
   return text;
 }
 
+/// Of one option.
+std::string difference(const RunOption &row, const RunOptions &made, const RunOptions &now) {
+  std::string before = valueText(row, made), after = valueText(row, now);
+  if (before == after)
+    return "";
+  if (row.has<bool>())
+    return before == "true" ? row.recorded->on : row.recorded->off;
+  return row.flag() + " " + before + ", not " + after;
+}
+
 /// Words for what a checkpoint was made with and this run is not; empty: nothing.
 std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) {
   auto number = [](const char *what, auto before, auto after) {
@@ -54,12 +64,10 @@ std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) 
     return number("data of", made.samples, now.samples) + " samples";
   if (!made.data.empty() && made.data != now.data)
     return "data in files of other names or sizes";
-  if (made.shuffle != now.shuffle)
-    return made.shuffle ? "shuffled data" : "--no-shuffle";
-  if (made.seed != now.seed)
-    return number("--seed", made.seed, now.seed);
-  if (made.dropLast != now.dropLast)
-    return made.dropLast ? "--drop-last" : "the last window of an epoch, which --drop-last leaves out";
+  for (const RunOption &row : runOptions())
+    if (row.recorded)
+      if (std::string other = difference(row, made.options, now.options); !other.empty())
+        return other;
   if (!made.groups.empty() && made.groups != now.groups)
     return "other groups (--lr-scale, --weight-decay, --decay): " + describe(made.groups) + ", not " +
            describe(now.groups);

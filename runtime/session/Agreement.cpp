@@ -52,7 +52,12 @@ Status requireOneRun(Opened &opened, const CheckpointFacts &own, uint64_t number
   RunningHash samples;
   auto add = [&](auto... values) { (samples.add(&values, sizeof values), ...); };
   samples.add(own.data.data(), own.data.size());
-  add(own.samples, own.seed, own.shuffle, own.dropLast);
+  add(own.samples);
+  for (const RunOption &row : runOptions())
+    if (row.recorded) {
+      std::string value = valueText(row, own.options);
+      samples.add(value.data(), value.size());
+    }
   for (const BatchChange &change : own.batches)
     add(change.step, change.batch);
   Status status = requireSame(opened, "begin at the same step", own.step, "--resume takes one checkpoint");

@@ -5,7 +5,6 @@
 #include "runtime/session/Describe.h"
 #include "runtime/system/Fork.h"
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 using namespace accum::runtime;
@@ -13,45 +12,6 @@ using namespace accum::runtime;
 namespace {
 
 thread_local std::string lastError;
-
-/// A NaN that nobody computes.
-constexpr uint64_t kNotGiven = 0x7ff8'0000'0000'0acc;
-
-std::optional<double> given(double value) {
-  return std::bit_cast<uint64_t>(value) == kNotGiven ? std::nullopt : std::optional<double>(value);
-}
-
-Expected<HyperOptions> hyperOf(const accum_hyper_options &options) {
-  accum_hyper_options known; // a caller of an older header has fewer
-  accum_hyper_defaults(&known);
-  std::memcpy(&known, &options, std::min<size_t>(options.size, sizeof known));
-  HyperOptions hyper;
-  hyper.clipNorm = given(known.clip_norm);
-  hyper.skipSpikes = given(known.skip_spikes);
-  hyper.lr = given(known.lr);
-  hyper.weightDecay = given(known.weight_decay);
-  hyper.beta1 = given(known.beta1);
-  hyper.beta2 = given(known.beta2);
-  hyper.eps = given(known.eps);
-  hyper.momentum = given(known.momentum);
-  if (known.decay && *known.decay)
-    hyper.decay = {known.decay};
-  for (const char *const *glob = known.decays; glob && *glob; ++glob)
-    hyper.decay.emplace_back(*glob);
-  for (const char *const *text = known.lr_scales; text && *text; ++text) {
-    auto rule = rateRuleIn(*text);
-    if (!rule)
-      return usage("`" + std::string(*text) + "` is not GLOB=X");
-    hyper.rates.push_back(*rule);
-  }
-  return hyper;
-}
-
-ScheduleOptions scheduleOf(const accum_schedule_options &options) {
-  auto text = [](const char *value, const char *otherwise) { return std::string(value ? value : otherwise); };
-  return {text(options.kind, "constant"), text(options.warmup, ""), text(options.floor, ""),
-          text(options.decay_steps, "")};
-}
 
 } // namespace
 
@@ -148,55 +108,6 @@ void accum_get_info(const accum_session *session, accum_info *info) { session->s
 const char *accum_notice(const accum_session *session, size_t index) {
   const std::vector<std::string> &notices = session->session->opened.notices;
   return index < notices.size() ? notices[index].c_str() : nullptr;
-}
-
-void accum_hyper_defaults(accum_hyper_options *options) {
-  const auto unset = std::bit_cast<double>(kNotGiven);
-  *options = {sizeof(accum_hyper_options),
-              unset,
-              unset,
-              unset,
-              unset,
-              unset,
-              unset,
-              nullptr,
-              unset,
-              unset,
-              nullptr,
-              nullptr};
-}
-
-int accum_set_hyper(accum_session *session, const accum_hyper_options *options) {
-  return guarded([&] {
-    auto hyper = hyperOf(*options);
-    return report(hyper ? session->session->setHyper(*hyper) : hyper.error());
-  });
-}
-
-int accum_schedule_ends(const char *kind) {
-  const ScheduleRow *row = findSchedule(kind);
-  return row && row->ends;
-}
-
-int accum_set_schedule(accum_session *session, const accum_schedule_options *options) {
-  return guarded(
-      [&] { return report(session->session->numbers.setSchedule(scheduleOf(*options), options->steps)); });
-}
-
-int accum_check_run(const char *optimizer, const accum_hyper_options *hyper,
-                    const accum_schedule_options *schedule) {
-  return guarded([&] {
-    const OptimizerSpec *spec = findOptimizer(optimizer);
-    if (!spec)
-      return report(usage("`" + std::string(optimizer) + "` is no optimizer"));
-    auto numbers = hyperOf(*hyper);
-    if (!numbers)
-      return report(numbers.error());
-    if (Status status = Hyper::check(*spec, *numbers); !status)
-      return report(status);
-    auto made = Schedule::make(scheduleOf(*schedule), schedule->steps, numbers->lr.value_or(spec->lr));
-    return made ? 0 : report(made.error());
-  });
 }
 
 int accum_set_batches(accum_session *session, const accum_batch_change *changes, size_t count) {

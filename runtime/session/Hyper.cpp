@@ -7,27 +7,15 @@
 namespace accum::runtime {
 namespace {
 
-Status checkRange(const char *flag, const std::optional<double> &value, double end) {
-  if (!value || (std::isfinite(*value) && *value >= 0 && *value < end))
-    return {};
-  std::string range = end > 1 ? "a number that is not negative" : "a number in [0, 1)";
-  return usage(std::string(flag) + " is " + std::to_string(*value) + ", expected " + range);
-}
-
 constexpr HyperName kNames[] = {HyperName::Momentum, HyperName::Beta1, HyperName::Beta2, HyperName::Eps};
 
 Status checkRanges(const HyperOptions &options) {
-  if (Status status = checkRange("--lr", options.lr, HUGE_VAL); !status)
-    return status;
-  if (Status status = checkRange("--weight-decay", options.weightDecay, HUGE_VAL); !status)
-    return status;
-  for (HyperName name : kNames)
-    if (Status status = checkRange(flagOf(name), options.given(name), endOf(name)); !status)
-      return status;
-  for (auto [flag, value] :
-       {std::pair("--clip-norm", options.clipNorm), {"--skip-spikes", options.skipSpikes}})
-    if (value && !(std::isfinite(*value) && *value > 0))
-      return usage(std::string(flag) + " is " + std::to_string(*value) + ", expected a number above 0");
+  RunOptions all;
+  static_cast<HyperOptions &>(all) = options;
+  for (const RunOption &row : runOptions())
+    if (auto value = row.owner == OptionOwner::Update ? numberGiven(row, all) : std::nullopt)
+      if (!isIn(row.range, *value))
+        return usage(row.flag() + " is " + std::to_string(*value) + ", expected " + describe(row.range));
   return {};
 }
 
@@ -54,20 +42,6 @@ Status checkApplies(const OptimizerSpec &optimizer, const HyperOptions &options)
 
 } // namespace
 
-const std::optional<double> &HyperOptions::given(HyperName name) const {
-  switch (name) {
-  case HyperName::Momentum:
-    return momentum;
-  case HyperName::Beta1:
-    return beta1;
-  case HyperName::Beta2:
-    return beta2;
-  case HyperName::Eps:
-    break;
-  }
-  return eps;
-}
-
 Status Hyper::check(const OptimizerSpec &optimizer, const HyperOptions &options) {
   Status status = checkRanges(options);
   return status ? checkApplies(optimizer, options) : status;
@@ -84,10 +58,20 @@ Expected<Hyper> Hyper::make(const Manifest &manifest, const HyperOptions &option
   hyper.presets[ACCUM_HYPER_CORRECTION1] = 1;
   hyper.presets[ACCUM_HYPER_CORRECTION2] = 1;
   hyper.presets[ACCUM_HYPER_GRAD_SCALE] = 1;
-  for (const HyperPreset &preset : hyper.optimizer->hypers)
-    hyper.presets[placeOf(preset.name)] = options.given(preset.name).value_or(preset.value);
-  auto coefficients =
-      coefficientsOf(manifest, {options.rates, options.weightDecay.value_or(0), options.decay});
+  hyper.settled = options;
+  hyper.settled.lr = hyper.lr;
+  hyper.settled.weightDecay = options.weightDecay.value_or(0);
+  for (const HyperPreset &preset : hyper.optimizer->hypers) {
+    std::optional<double> &value = hyper.settled.given(preset.name);
+    hyper.presets[placeOf(preset.name)] = *(value = value.value_or(preset.value));
+  }
+  GroupRules rules{{}, *hyper.settled.weightDecay, options.decay};
+  for (const std::string &text : options.lrScales)
+    if (auto rule = rateRuleIn(text))
+      rules.rates.push_back(*rule);
+    else
+      return usage("`" + text + "` is not GLOB=X");
+  auto coefficients = coefficientsOf(manifest, rules);
   if (!coefficients)
     return coefficients.error();
   hyper.coefficients = std::move(*coefficients);

@@ -4,25 +4,15 @@
 #define ACCUM_RUNTIME_SESSION_HYPER_H
 
 #include "runtime/artifact/Groups.h"
-#include "runtime/artifact/Optimizers.h"
+#include "runtime/options/RunOptions.h"
 
 namespace accum::runtime {
-
-/// Unset fields take the optimizer's default, of its row in Optimizers.cpp; weight decay is 0 unless given.
-struct HyperOptions {
-  std::optional<double> lr, weightDecay, beta1, beta2, eps, momentum;
-  std::optional<double> clipNorm;   ///< the global norm of the gradients is at most this
-  std::optional<double> skipSpikes; ///< standard deviations from which on a step is left out
-  std::vector<std::string> decay;   ///< "all", "matrices" and globs over parameter names; none: matrices
-  std::vector<RateRule> rates;      ///< factors of the learning rate
-
-  const std::optional<double> &given(HyperName name) const;
-};
 
 /// What the options come to for one optimizer.
 struct Hyper {
   const OptimizerSpec *optimizer = nullptr;
   double lr = 1e-3;
+  HyperOptions settled;                   ///< with the defaults of what was not given and has one
   double clipNorm = 0, skipSpikes = 0;    ///< 0: not asked for
   double presets[ACCUM_HYPER_COUNT] = {}; ///< entries that do not change from update to update
   Coefficients coefficients;

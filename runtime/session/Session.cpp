@@ -120,6 +120,20 @@ Status Session::setHyper(const HyperOptions &options) {
   return hasBegun ? requireSameNumbers(opened, numbers.contents(training.reached)) : Status();
 }
 
+Status Session::set(const std::vector<Setting> &settings) {
+  RunOptions options = numbers.asked;
+  if (Status own = takeSettings(settings, options); !own)
+    return hasBegun ? opened.agree(own) : own;
+  auto names = [&](OptionOwner owner) {
+    return std::ranges::any_of(
+        settings, [&](const Setting &setting) { return findRunOption(setting.name)->owner == owner; });
+  };
+  if (names(OptionOwner::Update))
+    if (Status status = setHyper(options); !status)
+      return status;
+  return names(OptionOwner::Schedule) ? numbers.setSchedule(options, options.steps.value_or(0)) : Status();
+}
+
 void Session::observe(accum_observer callback, void *user, const accum_session *handle) {
   if (!callback)
     training.step.observer = nullptr;

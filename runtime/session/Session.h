@@ -24,6 +24,8 @@ public:
   Evaluation evaluation{opened, samples, training};
 
   Status setHyper(const HyperOptions &options);
+  /// What accum_set sets, by names.
+  Status set(const std::vector<Setting> &settings);
   Expected<accum_step_result> step(uint64_t step);
   /// Over these samples, which are gone behind it. Slug `bad-data` (exit 3) where their number is none that a
   /// step can have.

@@ -23,11 +23,13 @@ CheckpointFacts Session::facts(uint64_t step) const {
   facts.updates = numbers.updates;
   facts.optimizer = manifest().optimizer;
   facts.batch = made.empty() ? samples.schedule().front().batch : made.back().batch;
+  facts.options = numbers.asked;
+  facts.options.shuffle = false; // of samples that are bound
   if (const Feed *feed = samples.bound()) {
     facts.samples = feed->samples();
-    facts.seed = feed->options().seed;
-    facts.shuffle = feed->options().shuffle;
-    facts.dropLast = feed->options().dropLast;
+    facts.options.seed = feed->options().seed;
+    facts.options.shuffle = feed->options().shuffle;
+    facts.options.dropLast = feed->options().dropLast;
     facts.data = feed->identity();
   }
   facts.losses = guard.losses();

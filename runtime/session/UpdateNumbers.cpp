@@ -2,14 +2,16 @@
 // From options to what kernels read.
 #include "runtime/session/UpdateNumbers.h"
 #include "runtime/system/Hash.h"
+#include <cmath>
 
 namespace accum::runtime {
 
 void UpdateNumbers::set(Hyper made, const HyperOptions &options) {
   hyper = std::move(made);
+  static_cast<HyperOptions &>(asked) = options;
   rate = hyper.lr;
   decay.resize(2 * hyper.coefficients.decay.size()); // the same number for every option
-  if (!options.rates.empty() || !options.decay.empty())
+  if (!options.lrScales.empty() || !options.decay.empty())
     for (const Group &group : groupsOf(opened.artifact.manifest, hyper.coefficients))
       opened.noteOnce({"group: " + describe(group)});
 }
@@ -19,6 +21,8 @@ Status UpdateNumbers::setSchedule(const ScheduleOptions &options, uint64_t steps
   if (!made)
     return made.error();
   schedule = std::move(*made);
+  static_cast<ScheduleOptions &>(asked) = options;
+  asked.steps = steps;
   return {};
 }
 
@@ -46,9 +50,13 @@ Status UpdateNumbers::clip(double norm) {
 
 uint64_t UpdateNumbers::contents(uint64_t step) const {
   RunningHash numbers;
-  numbers.add(hyper.presets, sizeof hyper.presets);
-  for (double number : {hyper.lr, hyper.clipNorm, hyper.skipSpikes, schedule.factor(step)})
-    numbers.add(&number, sizeof number);
+  RunOptions settled;
+  static_cast<HyperOptions &>(settled) = hyper.settled;
+  auto add = [&](double number) { numbers.add(&number, sizeof number); };
+  for (const RunOption &row : runOptions())
+    if (row.owner == OptionOwner::Update)
+      add(numberGiven(row, settled).value_or(NAN));
+  add(schedule.factor(step));
   for (const auto *each : {&hyper.coefficients.rate, &hyper.coefficients.decay})
     numbers.add(each->data(), each->size() * sizeof(double));
   return numbers.value();

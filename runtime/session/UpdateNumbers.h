@@ -4,8 +4,8 @@
 #define ACCUM_RUNTIME_SESSION_UPDATENUMBERS_H
 
 #include "runtime/device/Opened.h"
+#include "runtime/options/Schedule.h"
 #include "runtime/session/Hyper.h"
-#include "runtime/session/Schedule.h"
 
 namespace accum::runtime {
 
@@ -26,6 +26,7 @@ public:
   /// A checksum of all that decides step `step`.
   uint64_t contents(uint64_t step) const;
 
+  RunOptions asked;     ///< of the update and the schedule
   double rate = 0;      ///< the learning rate of the latest step
   uint64_t updates = 0; ///< steps that changed the parameters
 

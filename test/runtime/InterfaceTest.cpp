@@ -151,6 +151,47 @@ TEST(Interface, NumbersSetBetweenStepsHoldFromTheNextOneOn) {
   }
 }
 
+/// By name as by structure, to the bit; what is not named stays.
+TEST(Interface, OptionsAreSetByName) {
+  Opened named({.batch = 5, .m = 2}, 5, 1), structured({.batch = 5, .m = 2}, 5, 1);
+  auto set = [&](std::vector<const char *> names, std::vector<const char *> texts) {
+    return accum_set(named.session, names.data(), texts.data(), names.size());
+  };
+  ASSERT_EQ(set({"lr", "clip-norm"}, {"0.3", "0.01"}), 0) << accum_last_error();
+  ASSERT_EQ(set({"schedule", "steps", "warmup"}, {"linear", "8", "2"}), 0) << accum_last_error();
+  ASSERT_EQ(set({"weight-decay"}, {"0.1"}), 0) << accum_last_error();
+  accum_hyper_options hyper;
+  accum_hyper_defaults(&hyper);
+  hyper.lr = 0.3;
+  hyper.clip_norm = 0.01;
+  hyper.weight_decay = 0.1;
+  ASSERT_EQ(accum_set_hyper(structured.session, &hyper), 0);
+  accum_schedule_options schedule = {sizeof schedule, 8, "linear", "2", nullptr, nullptr};
+  ASSERT_EQ(accum_set_schedule(structured.session, &schedule), 0);
+  accum_step_result result;
+  for (uint64_t step = 0; step < 4; ++step) {
+    for (const char *bad : {"-1", "nan", "x"})
+      EXPECT_EQ(set({"lr"}, {bad}), kExitUsage); // and changes nothing
+    ASSERT_EQ(accum_step(named.session, step, &result), 0) << accum_last_error();
+    ASSERT_EQ(accum_step(structured.session, step, &result), 0) << accum_last_error();
+    EXPECT_EQ(named.read("parameter", "b"), structured.read("parameter", "b"));
+  }
+  const char *momentum[] = {"momentum"}, *text[] = {"0.9"};
+  EXPECT_EQ(accum_check_options("sgd", momentum, text, 1), kExitUsage);
+  EXPECT_THAT(accum_last_error(), testing::HasSubstr("--momentum belongs to sgd-momentum"));
+  EXPECT_EQ(accum_check_options("sgd-momentum", momentum, text, 1), 0);
+}
+
+TEST(Interface, OptionsAreListed) {
+  size_t count = 0;
+  bool hasNorm = false;
+  for (; const accum_run_option *row = accum_run_option_at(count); ++count)
+    if (std::string(row->name) == "clip-norm")
+      hasNorm = row->is_set && std::string(row->python) == "float | None = None";
+  EXPECT_GE(count, 60u);
+  EXPECT_TRUE(hasNorm);
+}
+
 TEST(Interface, StepsReadsAndEvaluates) {
   ToyOptions options{.batch = 5, .m = 2, .optimizer = "adamw"};
   Opened opened(options, 13, 1);

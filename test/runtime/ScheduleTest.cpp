@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules against torch's and transformers' values, and what users may write wrongly.
-#include "runtime/session/Schedule.h"
+#include "runtime/options/Schedule.h"
 #include "runtime/session/SpikeDetector.h"
 #include <cmath>
 #include <fstream>
@@ -40,9 +40,9 @@ TEST(Schedule, EqualsTheFrameworks) {
     while (std::getline(fields, field, ','))
       all.push_back(field);
     ASSERT_EQ(all.size(), 7u) << line;
-    ScheduleOptions options{.kind = all[0], .warmup = all[2]};
+    ScheduleOptions options{.schedule = all[0], .warmup = all[2]};
     if (all[3] != "0.0")
-      options.floor = std::to_string(100 * std::stod(all[3])) + "%";
+      options.lrFloor = std::to_string(100 * std::stod(all[3])) + "%";
     if (all[0] == "wsd")
       options.decaySteps = all[4];
     auto schedule = Schedule::make(options, std::stoull(all[1]), 3e-4);
@@ -54,7 +54,7 @@ TEST(Schedule, EqualsTheFrameworks) {
 }
 
 TEST(Schedule, ReadsAFile) {
-  auto schedule = Schedule::make({.kind = written("# step,factor\n2,0.5\n4,1\n\n10,0.25\r\n")}, 20, 1);
+  auto schedule = Schedule::make({.schedule = written("# step,factor\n2,0.5\n4,1\n\n10,0.25\r\n")}, 20, 1);
   ASSERT_TRUE(schedule) << schedule.error().message;
   for (auto [step, factor] :
        {std::pair(0, 0.5), {2, 0.5}, {3, 0.75}, {4, 1.0}, {6, 0.75}, {10, 0.25}, {99, 0.25}})
@@ -74,21 +74,22 @@ TEST(Schedule, TakesFloorsAndLengthsInBothUnits) {
 }
 
 TEST(Schedule, RefusesWhatContradicts) {
-  expectRefused({.kind = "linear", .warmup = "100"}, "a warm-up of 100 steps leaves nothing of a run of 100");
-  expectRefused({.kind = "wsd", .warmup = "60", .decaySteps = "40"}, "and a decay of 40 leave nothing");
-  expectRefused({.kind = "linear", .warmup = "-3"}, "--warmup is `-3`, expected a number of steps");
-  expectRefused({.kind = "linear", .warmup = "2.5"}, "--warmup is `2.5`");
-  expectRefused({.kind = "linear", .warmup = "200%"}, "--warmup is `200%`");
-  expectRefused({.kind = "cosine", .floor = "0.2"}, "--lr-floor is 0.2, above --lr");
-  expectRefused({.kind = "cosine", .floor = "nan"}, "--lr-floor is `nan`");
-  expectRefused({.kind = "constant", .floor = "0.01"}, "--lr-floor belongs to a schedule that falls");
-  expectRefused({.kind = "linear", .decaySteps = "3"}, "--decay-steps belongs to --schedule wsd");
-  expectRefused({.kind = "/nowhere/s.csv"}, "cannot be read", kExitFile);
-  expectRefused({.kind = written("0,1\n0,2\n")}, ":2: step 0 does not come after", kExitFile);
-  expectRefused({.kind = written("0;1\n")}, ":1: `0;1` is not `step,factor`", kExitFile);
-  expectRefused({.kind = written("0,-1\n")}, ":1: `0,-1` is not", kExitFile);
-  expectRefused({.kind = written("# nothing\n")}, "holds no line", kExitFile);
-  expectRefused({.kind = written("0,1\n"), .warmup = "5"}, "are both given");
+  expectRefused({.schedule = "linear", .warmup = "100"},
+                "a warm-up of 100 steps leaves nothing of a run of 100");
+  expectRefused({.schedule = "wsd", .warmup = "60", .decaySteps = "40"}, "and a decay of 40 leave nothing");
+  expectRefused({.schedule = "linear", .warmup = "-3"}, "--warmup is `-3`, expected a number of steps");
+  expectRefused({.schedule = "linear", .warmup = "2.5"}, "--warmup is `2.5`");
+  expectRefused({.schedule = "linear", .warmup = "200%"}, "--warmup is `200%`");
+  expectRefused({.schedule = "cosine", .lrFloor = "0.2"}, "--lr-floor is 0.2, above --lr");
+  expectRefused({.schedule = "cosine", .lrFloor = "nan"}, "--lr-floor is `nan`");
+  expectRefused({.schedule = "constant", .lrFloor = "0.01"}, "--lr-floor belongs to a schedule that falls");
+  expectRefused({.schedule = "linear", .decaySteps = "3"}, "--decay-steps belongs to --schedule wsd");
+  expectRefused({.schedule = "/nowhere/s.csv"}, "cannot be read", kExitFile);
+  expectRefused({.schedule = written("0,1\n0,2\n")}, ":2: step 0 does not come after", kExitFile);
+  expectRefused({.schedule = written("0;1\n")}, ":1: `0;1` is not `step,factor`", kExitFile);
+  expectRefused({.schedule = written("0,-1\n")}, ":1: `0,-1` is not", kExitFile);
+  expectRefused({.schedule = written("# nothing\n")}, "holds no line", kExitFile);
+  expectRefused({.schedule = written("0,1\n"), .warmup = "5"}, "are both given");
 }
 
 TEST(SpikeDetector, CountsDeviationsOfAFullWindow) {

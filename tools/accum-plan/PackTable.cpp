@@ -22,7 +22,7 @@ int packTable(const Flags &flags, const std::string &text) {
   if (!wanted)
     return fail(wanted.error());
   PackingEffort effort{
-      .enough = *wanted, .visits = flags.effort * 1'000'000, .seed = flags.seed, .deadline = flags.end};
+      .enough = *wanted, .visits = flags.effort * 1'000'000, .seed = flags.seed, .deadline = flags.deadline};
   Result<RectangleTable> table = parseRectangles(text, flags.input);
   if (!table)
     return fail(table.error());

@@ -18,23 +18,17 @@ namespace accum::planner {
 namespace {
 
 Result<Options> optionsOf(const Flags &flags, const Problem &problem) {
-  Options options{.batch = flags.batch != 0 ? flags.batch : problem.batch,
-                  .devices = flags.devices != 0 ? flags.devices : std::max<int64_t>(1, problem.devices)};
+  Options options = flags;
+  if (options.batch == 0)
+    options.batch = problem.batch;
+  if (options.devices == 0)
+    options.devices = std::max<int64_t>(1, problem.devices);
   if (options.batch == 0)
     return Error{fmt::format("{} does not say its batch", flags.input), "usage", {"--batch N says it"}};
-  Result<MicroBatch> microBatch = parseMicroBatch(flags.microBatch);
+  Result<MicroBatch> microBatch = parseMicroBatch(flags.microBatchText);
   if (!microBatch)
     return microBatch.error();
   options.microBatch = *microBatch;
-  if (flags.steps != 0)
-    options.accumulationSteps = flags.steps;
-  options.deadline = flags.end;
-  options.seed = flags.seed;
-  options.requireDivisible = flags.requireDivisible;
-  options.recompute = flags.recompute;
-  options.prefer = flags.prefer;
-  options.shard = flags.shard;
-  options.offload = flags.offload;
   return options;
 }
 

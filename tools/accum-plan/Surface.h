@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the two forms of input share: the flags, files, and how an error is shown.
 #pragma once
-#include "compiler/Planner/Problem/Deadline.h"
+#include "compiler/Planner/Problem/Options.h"
 #include "compiler/Planner/Problem/Result.h"
 #include <cstdint>
 #include <string>
 
 namespace accum::planner {
 
-struct Flags {
-  std::string input, output, report, memory, target = "host", microBatch = "auto";
-  std::string recompute = "auto", shard = "none", offload = "none", prefer = "balanced";
-  int64_t batch = 0, devices = 0, steps = 0, capacity = 0, effort = 300;
-  uint64_t seed = 0;
-  double deadline = 0; ///< seconds, 0: none
-  Deadline end = {};   ///< so long behind the start of the process
-  bool requireDivisible = false, explain = false, json = false;
+/// batch, devices: 0, what the problem says.
+struct Flags : Options {
+  Flags() { batch = devices = 0; }
+
+  std::string input, output, report, memory, target = "host", microBatchText = "auto";
+  int64_t capacity = 0, effort = 300;
+  double seconds = 0; ///< until the deadline, 0: none
+  bool explain = false, json = false;
   std::string commandLine;
 };
 

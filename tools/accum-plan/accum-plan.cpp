@@ -56,7 +56,7 @@ void declare(CLI::App &app, Flags &flags) {
   app.add_option("--effort", flags.effort, "CSV: millions of rectangles that the exact search looks at")
       ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
       ->capture_default_str();
-  app.add_option("--deadline", flags.deadline, "seconds after which the search ends with what it has");
+  app.add_option("--deadline", flags.seconds, "seconds after which the search ends with what it has");
   app.add_option("--seed", flags.seed, "of what is random in the search")->check(isSeed);
   app.add_option("--memory", flags.memory, "budget per device, such as 16GiB; CSV: the capacity");
   app.add_option("--batch", flags.batch, "global batch; by default what the problem says")
@@ -65,8 +65,9 @@ void declare(CLI::App &app, Flags &flags) {
                  "data-parallel devices; by default what the problem says, else 1")
       ->check(countComplaint);
   app.add_option("--target", flags.target, "device profile: a name or FILE.json")->capture_default_str();
-  app.add_option("--micro-batch", flags.microBatch, "auto, N, none or MIN..MAX")->capture_default_str();
-  app.add_option("--accumulation-steps", flags.steps, "instead of --micro-batch")->check(countComplaint);
+  app.add_option("--micro-batch", flags.microBatchText, "auto, N, none or MIN..MAX")->capture_default_str();
+  app.add_option("--accumulation-steps", flags.accumulationSteps, "instead of --micro-batch")
+      ->check(countComplaint);
   app.add_flag("--require-divisible", flags.requireDivisible, "no ragged last micro-step");
   app.add_option("--recompute", flags.recompute, "auto, none or all");
   app.add_option("--prefer", flags.prefer, "balanced, speed or memory")->capture_default_str();
@@ -94,10 +95,10 @@ bool isTable(const Flags &flags, std::string_view text) {
 }
 
 int run(const CLI::App &app, Flags &flags) {
-  if (app.count("--deadline") > 0 && !(flags.deadline > 0 && flags.deadline <= 1e6))
-    return fail({fmt::format("--deadline is {}, expected seconds above 0", flags.deadline), "usage"});
-  if (flags.deadline > 0)
-    flags.end = Deadline::in(flags.deadline); // what reading takes counts too
+  if (app.count("--deadline") > 0 && !(flags.seconds > 0 && flags.seconds <= 1e6))
+    return fail({fmt::format("--deadline is {}, expected seconds above 0", flags.seconds), "usage"});
+  if (flags.seconds > 0)
+    flags.deadline = Deadline::in(flags.seconds); // what reading takes counts too
   Result<std::string> text = readInput(flags.input);
   if (!text)
     return fail(text.error());

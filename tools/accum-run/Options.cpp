@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One CLI11 declaration per option, and the rules between options.
+// CLI11 declarations from the table, and the rules between options.
 #include "tools/accum-run/Options.h"
-#include "runtime/system/ThreadPool.h"
-#include "tools/accum-run/OptionText.h"
+#include "runtime/options/CommandLine.h"
 #include "tools/accum-run/UnknownOptions.h"
-#include "tools/accum-run/training/SharedSettings.h"
-#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,47 +17,21 @@ using runtime::Status;
 
 namespace {
 
-std::string readProgress(const std::string &text, Options &options) {
-  options.progress = text != "none";
-  if (text == "none" || text == "auto")
-    return "";
-  bool isCount = !text.empty() && text.size() < 19 && std::ranges::all_of(text, isdigit);
-  options.progressSteps = isCount ? std::stoull(text) : 0;
-  options.progressSeconds = isCount ? 0 : secondsIn(text).value_or(0);
-  return options.progressSteps > 0 || options.progressSeconds > 0
-             ? ""
-             : "`" + text + "` is neither auto nor none, a number of steps, or a time like 30s";
+/// Rules that CLI11 words.
+void relate(CLI::App &app) {
+  CLI::Option *init = app.get_option("--init");
+  app.get_option("--init-partial")->needs(init);
+  app.get_option("--init-names")->needs(init);
+  init->excludes(app.get_option("--random-params"));
 }
 
-void addRun(CLI::App &app, Options &options, std::string &onNan) {
-  app.add_option("--on-nan", onNan, "if loss or gradients are not finite: stop (default) or skip the step")
-      ->check(CLI::IsMember({"stop", "skip"}));
-  app.add_option("--progress")
-      ->each([](const std::string &) {})
-      ->check([&](const std::string &text) { return readProgress(text, options); })
-      ->description("auto (default): a progress line on a terminal, elsewhere a line a minute; none; a line "
-                    "every N steps, or every 30s")
-      ->type_name("auto|none|N|TIME");
-  app.add_option(
-         "--threads", options.threads,
-         "threads per process (default: OMP_NUM_THREADS, or the processors that it may use by affinity and "
-         "quota, divided by the processes on this machine)")
-      ->check(wholeNumber(1, runtime::kMostThreads));
-  app.add_flag("--verify", options.verify,
-               "compare the step with the same samples cut in other ways, and its gradient with finite "
-               "differences of the loss; on synthetic data, or the first samples of --data; trains nothing");
-  app.add_option("--verify-seconds", options.verifySeconds,
-                 "time limit for the cuts, and for the gradient (default 60); 0: all cuts, and no gradient")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--target", options.target,
-                 "sim: run the kernels of a CUDA artifact on the CPU, and check each access")
-      ->check(CLI::IsMember({"sim"}));
-  app.add_option("--launcher", options.launcher,
-                 "who started the ranks: auto (default), mpi, slurm, or env (RANK, WORLD_SIZE, LOCAL_RANK, "
-                 "MASTER_ADDR, MASTER_PORT)")
-      ->check(CLI::IsMember({"auto", "mpi", "slurm", "env"}));
-  app.add_flag("--describe", options.describe,
-               "print what is in the artifact, or in a checkpoint; runs nothing");
+/// What was given, a text each.
+std::vector<runtime::Setting> givenSettings(const CLI::App &app) {
+  std::vector<runtime::Setting> given;
+  for (const runtime::RunOption &row : runtime::runOptions())
+    for (const std::string &text : app.get_option(row.flag())->results())
+      given.push_back({row.name, text});
+  return given;
 }
 
 /// Beside this program after an installation, in the source tree before.
@@ -73,24 +44,39 @@ std::string includeFolder() {
   return stat((folder + "/accum_program.h").c_str(), &info) == 0 ? folder : ACCUM_HEADER_DIR;
 }
 
-/// Nothing that is asked for is passed over.
-Status checkTaken(const CLI::App &app, const std::set<std::string> &taken, const std::string &why) {
-  for (const CLI::Option *option : app.get_options())
-    if (option->count() > 0 && !taken.contains(option->get_name()))
-      return usage(why + ": leave " + option->get_name() + " out");
+/// Nothing that is asked for is passed over: options that have no meaning in this mode.
+Status checkTaken(const Options &options, runtime::RunMode mode, const std::string &why) {
+  for (const runtime::Setting &setting : options.given)
+    if (const auto *row = runtime::findRunOption(setting.name); (row->modes & mode) == 0)
+      return usage(why + ": leave " + row->flag() + " out");
   return {};
 }
 
-Status checkAlone(const CLI::App &app, const Options &options) {
+Status checkAlone(const Options &options) {
   if (options.describe)
-    return checkTaken(app, {"artifact", "--describe"}, "--describe runs nothing");
-  if (!options.verify)
+    return checkTaken(options, runtime::kDescribing, "--describe runs nothing");
+  return options.verify
+             ? checkTaken(options, runtime::kVerifying, "--verify trains nothing and writes nothing")
+             : Status();
+}
+
+Status checkEvaluation(const Options &options) {
+  bool hasData = !options.evalData.empty() || !options.valSplit.empty();
+  if (options.evalEvery > 0 && !hasData)
+    return usage("--eval-every needs --eval PATH");
+  if (!options.best.empty() && !hasData)
+    return usage("--best needs --eval PATH: the lowest loss is that of an evaluation");
+  if (!options.evalData.empty() && !options.valSplit.empty())
+    return usage("--eval and --val-split exclude each other");
+  if (!options.valSplit.empty() && options.data.empty())
+    return usage("--val-split needs --data");
+  if (!options.evalOnly)
     return {};
-  return checkTaken(app,
-                    {"artifact", "--token-type", "--document-separator", "--token-labels", "--data",
-                     "--truncate", "--synthetic", "--seed", "--random-params", "--threads", "--verify",
-                     "--verify-seconds", "--target", "--launcher", "--progress", "--devices"},
-                    "--verify trains nothing and writes nothing");
+  if (!hasData)
+    return usage("--eval-only needs --eval PATH, or --data PATH and --val-split");
+  if (!options.data.empty() && options.valSplit.empty())
+    return usage("--eval-only trains nothing and saves nothing: leave --data out, or say --val-split");
+  return checkTaken(options, runtime::kEvaluating, "--eval-only trains nothing and saves nothing");
 }
 
 Status checkTogether(const Options &options) {
@@ -106,7 +92,8 @@ Status checkTogether(const Options &options) {
     return usage("one of --steps and --epochs is required");
   if (!options.data.empty() && options.synthetic)
     return usage("--data and --synthetic exclude each other");
-  bool isTimed = options.checkpointSteps > 0 || options.checkpointSeconds > 0 || options.checkpointKeep > 0;
+  const runtime::Interval &every = options.checkpointEvery;
+  bool isTimed = every.steps > 0 || every.seconds > 0 || options.checkpointKeep > 0;
   if ((isTimed || options.checkpointBackground) && options.checkpoint.empty())
     return usage("--checkpoint-every, --checkpoint-keep and --checkpoint-background need --checkpoint DIR");
   if (options.resume == "auto" && options.checkpoint.empty())
@@ -175,34 +162,23 @@ constexpr const char *kExamples =
 
 } // namespace
 
+runtime::Error usage(std::string message) {
+  message[0] = char(std::tolower(message[0])); // CLI11 starts some of its sentences with a capital
+  return {runtime::kExitUsage, message, "usage", {"accum-run --help"}};
+}
+
 Expected<Options> parseOptions(int argc, char **argv) {
   Options options;
   options.words.assign(argv + 1, argv + argc);
-  std::string onNan = "stop";
   bool version = false, include = false;
   CLI::App app("Runs an artifact that accumc compiled: data in, trained weights out.", "accum-run");
   app.footer(kExamples);
   app.allow_extras(); // told by checkUnknown
-  app.add_option("artifact", options.artifact, "DIR.accum");
-  auto inGroup = [&](const char *group) { app.option_defaults()->group(group); };
-  inGroup("Data and length");
-  addData(app, options);
-  addEnds(app, options);
-  inGroup("Optimizer and schedule");
-  addOptimizer(app, options);
-  addSchedule(app, options);
-  inGroup("Evaluation");
-  addEvaluation(app, options);
-  inGroup("Checkpoints");
-  addCheckpoints(app, options);
-  inGroup("Weights");
-  addWeights(app, options);
-  inGroup("What comes out");
-  addOutput(app, options);
-  inGroup("The run");
-  addBatch(app, options);
-  addRun(app, options, onNan);
-  inGroup("Options");
+  for (const runtime::RunOption &row : runtime::runOptions())
+    runtime::declare<runtime::RunOptions>(app, row, options, shownType(row),
+                                          runtime::complaint<runtime::RunOptions>);
+  relate(app);
+  app.option_defaults()->group("Options");
   app.add_flag("--include-dir", include, "the folder of accum_program.h and accum_runtime.h");
   app.add_flag("--version", version, "print the version");
   try {
@@ -219,14 +195,13 @@ Expected<Options> parseOptions(int argc, char **argv) {
     options.answer = version ? "accum-run " ACCUM_VERSION "\n" : includeFolder() + "\n";
     return options;
   }
-  options.skipNan = onNan == "skip";
-  if (Status status = checkAlone(app, options); !status)
+  options.given = givenSettings(app);
+  if (Status status = checkAlone(options); !status)
     return status.error();
-  if (Status status = checkEvaluation(app, options); !status)
+  if (Status status = checkEvaluation(options); !status)
     return status.error();
   if (Status status = checkTogether(options); !status)
     return status.error();
-  options.settings = sharedSettings(app);
   if (options.save.empty())
     options.save = defaultSave(options.artifact);
   if (Status status = checkOutputs(options); !status)

@@ -2,7 +2,7 @@
 // Options of the compiler, and the nearest one of the run.
 #include "tools/accum-run/UnknownOptions.h"
 #include "runtime/system/NearestNames.h"
-#include "tools/accum-run/OptionText.h"
+#include "tools/accum-run/Options.h"
 #include <algorithm>
 #include <iterator>
 #include <string_view>
@@ -10,10 +10,12 @@
 namespace accum::run {
 namespace {
 
+/// Those of accumc's own table.
 constexpr std::string_view kOfTheCompiler[] = {
-    "--batch", "--micro-batch", "--accumulation-steps", "--optimizer", "--precision", "--loss",
-    "--dim",   "--batch-dim",   "--trainable",          "--freeze",    "--memory",    "--recompute",
-    "--shard", "--offload",     "--with-sim",           "--plan-only"};
+#define GROUP(...)
+#define OPTION(name, ...) "--" name,
+#include "compiler/Driver/Options.def"
+};
 
 std::string nearest(const std::string &flag, const CLI::App &app) {
   std::string best;

@@ -17,8 +17,8 @@ ProgressLine::ProgressLine(const Options &options, uint64_t from, uint64_t total
 
 bool ProgressLine::isDue(uint64_t step) {
   double now = runtime::now();
-  bool isLate = options.progressSeconds > 0 && now - shown >= options.progressSeconds;
-  bool isCounted = options.progressSteps > 0 && step % options.progressSteps == 0;
+  bool isLate = options.progressEvery.seconds > 0 && now - shown >= options.progressEvery.seconds;
+  bool isCounted = options.progressEvery.steps > 0 && step % options.progressEvery.steps == 0;
   if (!isTerminal && !isLate && !isCounted)
     return false;
   shown = now;
@@ -27,16 +27,16 @@ bool ProgressLine::isDue(uint64_t step) {
 
 /// " | checkpoint in 380", steps or time; empty where none is to come but the last.
 std::string ProgressLine::toCheckpoint(uint64_t step) {
-  if (options.checkpointSteps > 0) {
-    uint64_t left = options.checkpointSteps - step % options.checkpointSteps;
+  if (options.checkpointEvery.steps > 0) {
+    uint64_t left = options.checkpointEvery.steps - step % options.checkpointEvery.steps;
     return step + left < total ? fmt::format(" | checkpoint in {}", left) : "";
   }
-  if (options.checkpointSeconds <= 0)
+  if (options.checkpointEvery.seconds <= 0)
     return "";
   double now = runtime::now();
-  if (now - checkpoint >= options.checkpointSeconds)
+  if (now - checkpoint >= options.checkpointEvery.seconds)
     checkpoint = now; // behind this step
-  return " | checkpoint in " + duration(options.checkpointSeconds - (now - checkpoint));
+  return " | checkpoint in " + duration(options.checkpointEvery.seconds - (now - checkpoint));
 }
 
 void ProgressLine::step(uint64_t step, const accum_info &info, const accum_step_result &result) {

@@ -10,9 +10,9 @@ namespace accum::run {
 
 /// By rank 0's clock, where that decides.
 int Checkpoints::writeIfDue(uint64_t done, bool isLast) {
-  int64_t isDue = isLast || (options.checkpointSteps > 0 && done % options.checkpointSteps == 0);
-  if (options.checkpointSeconds > 0) {
-    bool isTime = isFirst && runtime::now() - latest >= options.checkpointSeconds;
+  int64_t isDue = isLast || (options.checkpointEvery.steps > 0 && done % options.checkpointEvery.steps == 0);
+  if (options.checkpointEvery.seconds > 0) {
+    bool isTime = isFirst && runtime::now() - latest >= options.checkpointEvery.seconds;
     if (int code = accum_maximum(session, isDue || isTime, &isDue))
       return code;
   }

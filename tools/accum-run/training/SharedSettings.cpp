@@ -2,34 +2,18 @@
 // Words of the command line, compared over the ranks by their hashes.
 #include "tools/accum-run/training/SharedSettings.h"
 #include "runtime/system/Hash.h"
-#include "runtime/system/Status.h"
-#include <algorithm>
 #include <cstdio>
-#include <iterator>
-#include <string_view>
 
 namespace accum::run {
 namespace {
 
-constexpr std::string_view kPaths[] = {"artifact", "--data", "--eval", "--init", "--checkpoint", "--best"};
-constexpr std::string_view kOfOneProcess[] = {"--help",     "--version",     "--include-dir", "--launcher",
-                                              "--threads",  "--offload-dir", "--save",        "--log",
-                                              "--report",   "--profile",     "--progress",    "--tensorboard",
-                                              "--describe", "--names",       "--export-dtype"};
-
-template <size_t N> bool isAmong(const std::string_view (&names)[N], const std::string &name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
-std::string textOf(const CLI::Option &option, const std::string &name) {
-  if (option.count() == 0)
-    return "";
-  std::string text = "given";
-  bool isFolder = name == "--resume" && option.results().front() != "auto";
-  if (isFolder || isAmong(kPaths, name))
-    return text;
-  for (const std::string &word : option.results())
-    text += '\n' + word;
+/// Of one option, with what it was given; `auto` is no path.
+std::string textOf(const runtime::RunOption &row, const std::vector<runtime::Setting> &given) {
+  bool isPath = row.agreement == runtime::Agreement::Presence;
+  std::string text;
+  for (const runtime::Setting &setting : given)
+    if (setting.name == row.name)
+      text = isPath && setting.text != "auto" ? "given" : text + '\n' + *setting.text;
   return text;
 }
 
@@ -50,28 +34,23 @@ int compare(accum_session *session, const std::string &text, bool &isSame) {
 
 } // namespace
 
-std::vector<Setting> sharedSettings(const CLI::App &app) {
-  std::vector<Setting> settings;
-  for (const CLI::Option *option : app.get_options())
-    if (std::string name = option->get_name(); !isAmong(kOfOneProcess, name))
-      settings.emplace_back(name, textOf(*option, name));
-  return settings;
-}
-
-int requireSameSettings(accum_session *session, bool isFirst, const std::vector<Setting> &settings) {
+int requireSameSettings(accum_session *session, bool isFirst, const std::vector<runtime::Setting> &given) {
   std::string all;
-  for (const auto &[name, text] : settings)
-    all += name + ' ' + text + '\n';
+  for (const runtime::RunOption &row : runtime::runOptions())
+    if (row.agreement != runtime::Agreement::None)
+      all += row.flag() + ' ' + textOf(row, given) + '\n';
   bool isSame = true;
   if (int code = compare(session, all, isSame); code != 0 || isSame)
     return code;
-  for (const auto &[name, text] : settings) {
-    if (int code = compare(session, text, isSame))
+  for (const runtime::RunOption &row : runtime::runOptions()) {
+    if (row.agreement == runtime::Agreement::None)
+      continue;
+    if (int code = compare(session, textOf(row, given), isSame))
       return code;
     if (isSame)
       continue;
     runtime::Error error{runtime::kExitUsage,
-                         "the ranks of this run were not all given the same " + name,
+                         "the ranks of this run were not all given the same " + row.flag(),
                          "other-run",
                          {"start all of them with the same options; paths may differ"}};
     if (isFirst)

@@ -4,7 +4,6 @@
 #include "runtime/accum_runtime.h"
 #include "runtime/files/File.h"
 #include "runtime/system/Clock.h"
-#include "tools/accum-run/HyperSettings.h"
 #include "tools/accum-run/records/RunRecorder.h"
 #include "tools/accum-run/records/RunSummary.h"
 #include "tools/accum-run/training/Checkpoints.h"
@@ -27,6 +26,9 @@ namespace {
 
 using runtime::Error;
 
+/// As many as the text of an option has digits for: a run of more ends by other means.
+constexpr uint64_t kMostSteps = 999'999'999'999'999'999;
+
 class Training {
 public:
   Training(const Options &options, accum_session *session) : options(options), session(session) {
@@ -45,7 +47,7 @@ private:
   int prepare();
   int setPrint();
   int bind();
-  int setSchedule();
+  int set(runtime::OptionOwner owner);
   void printNotices();
   void printNotes();
   bool evaluate(uint64_t done);
@@ -122,14 +124,21 @@ int Training::bind() {
   return accum_bind_files(session, paths.data(), paths.size(), &data);
 }
 
-/// Behind the data, whose epochs decide how long the run is.
-int Training::setSchedule() {
-  const runtime::ScheduleOptions &given = options.schedule;
-  auto text = [](const std::string &value) { return value.empty() ? nullptr : value.c_str(); };
-  accum_schedule_options schedule = {
-      sizeof(accum_schedule_options), totalSteps(), text(given.kind), text(given.warmup), text(given.floor),
-      text(given.decaySteps)};
-  return accum_set_schedule(session, &schedule);
+/// What the session takes of the options that were given.
+int Training::set(runtime::OptionOwner owner) {
+  std::vector<const char *> names, texts;
+  auto add = [&](const std::string &name, const std::string &text) {
+    names.push_back(name.c_str());
+    texts.push_back(text.c_str());
+  };
+  for (const runtime::Setting &setting : options.given)
+    if (runtime::findRunOption(setting.name)->owner == owner)
+      add(setting.name, *setting.text);
+  // Epochs decide it too, and the last text counts.
+  const std::string name = "steps", steps = std::to_string(std::min(totalSteps(), kMostSteps));
+  if (owner == runtime::OptionOwner::Schedule)
+    add(name, steps);
+  return accum_set(session, names.data(), texts.data(), names.size());
 }
 
 int Training::setPrint() {
@@ -146,7 +155,7 @@ int Training::setPrint() {
 int Training::prepare() {
   if (int code = setPrint()) // the same on all ranks
     return code;
-  int code = setHyper(options, session);
+  int code = set(runtime::OptionOwner::Update);
   if (code == 0 && isFirst() && !options.profile.empty())
     code = accum_profile(session);
   if (code == 0)
@@ -159,7 +168,7 @@ int Training::prepare() {
     code = evaluator.bind();
   if (code == 0) {
     accum_get_info(session, &info);
-    code = setSchedule();
+    code = set(runtime::OptionOwner::Schedule);
   }
   if (int agreed = agree(code))
     return agreed;
@@ -225,7 +234,7 @@ void Training::printNotes() {
   printNotices();
   if (!isFirst())
     return;
-  if (!options.hyper.lr && totalSteps() > 0)
+  if (!options.lr && totalSteps() > 0)
     std::fprintf(stderr, "note: --lr is not given: %g (%s)\n", info.lr, info.optimizer);
 }
 
@@ -343,7 +352,7 @@ void Training::leave(int code) {
 }
 
 int Training::run() {
-  if (int code = info.ranks > 1 ? requireSameSettings(session, isFirst(), options.settings) : 0)
+  if (int code = info.ranks > 1 ? requireSameSettings(session, isFirst(), options.given) : 0)
     return code;
   if (options.evalOnly)
     return evaluateOnly();
@@ -375,7 +384,7 @@ int train(const Options &options, RankBoard &board) {
   accum_open_options open = {sizeof(accum_open_options),
                              options.threads,
                              options.randomParams.has_value(),
-                             options.skipNan,
+                             options.onNan == "skip",
                              options.randomParams.value_or(0),
                              options.target.empty() ? nullptr : options.target.c_str(),
                              options.launcher.c_str(),

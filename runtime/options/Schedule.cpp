@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formulas, and what users may write for them.
-#include "runtime/session/Schedule.h"
+#include "runtime/options/Schedule.h"
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -145,8 +145,8 @@ Expected<std::vector<Schedule::Point>> Schedule::readPoints(const std::string &p
 Expected<Schedule> Schedule::make(const ScheduleOptions &options, uint64_t steps, double peak) {
   Schedule schedule;
   schedule.steps = steps;
-  const ScheduleRow *row = schedule.row = findSchedule(options.kind);
-  if (!options.floor.empty() && !(row && row->falls))
+  const ScheduleRow *row = schedule.row = findSchedule(options.schedule);
+  if (!options.lrFloor.empty() && !(row && row->falls))
     return usage("--lr-floor belongs to a schedule that falls: " +
                  namesWhere([](const ScheduleRow &each) { return each.falls; }));
   if (!options.decaySteps.empty() && !(row && row->hasDecay))
@@ -154,15 +154,15 @@ Expected<Schedule> Schedule::make(const ScheduleOptions &options, uint64_t steps
                  namesWhere([](const ScheduleRow &each) { return each.hasDecay; }));
   if (!row) {
     if (!options.warmup.empty())
-      return usage("--warmup and the steps of --schedule " + options.kind + " are both given");
-    auto points = readPoints(options.kind);
+      return usage("--warmup and the steps of --schedule " + options.schedule + " are both given");
+    auto points = readPoints(options.schedule);
     if (!points)
       return points.error();
     schedule.points = std::move(*points);
     return schedule;
   }
   auto warmup = stepsIn("--warmup", options.warmup.empty() ? "0" : options.warmup, steps);
-  auto floor = floorIn(options.floor.empty() ? "0" : options.floor, peak);
+  auto floor = floorIn(options.lrFloor.empty() ? "0" : options.lrFloor, peak);
   auto decay = stepsIn("--decay-steps", options.decaySteps.empty() ? "10%" : options.decaySteps, steps);
   if (!warmup)
     return warmup.error();

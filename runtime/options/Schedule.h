@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The learning rate of each optimizer step: warm-up, then a schedule down to a floor.
-#ifndef ACCUM_RUNTIME_SESSION_SCHEDULE_H
-#define ACCUM_RUNTIME_SESSION_SCHEDULE_H
+#ifndef ACCUM_RUNTIME_OPTIONS_SCHEDULE_H
+#define ACCUM_RUNTIME_OPTIONS_SCHEDULE_H
 
-#include "runtime/system/Status.h"
+#include "runtime/options/RunOptions.h"
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace accum::runtime {
-
-/// As text, the way a user writes it. Counts are optimizer steps, never micro-steps.
-struct ScheduleOptions {
-  std::string kind = "constant"; ///< the name of a row of `scheduleRows`, or the path of a file
-  std::string warmup = {};       ///< `N` steps or `P%` of the run; empty: none
-  std::string floor = {};        ///< a learning rate or `P%` of the peak; empty: 0
-  std::string decaySteps = {};   ///< of wsd: `N` or `P%`; empty: 10%
-};
 
 /// Where a step is, after the warm-up. All counts are steps.
 struct SchedulePoint {
