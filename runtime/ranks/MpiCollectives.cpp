@@ -24,9 +24,14 @@ namespace {
 using accum::runtime::Shares, accum::runtime::Transfer, accum::runtime::RankCall;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPieces = 0, kHeadings = 1; ///< tags
+constexpr int kPieces = 0, kHeadings = 1, kFarewells = 2; ///< tags
 /// Seconds that the others have for saying why they cannot go on, before mpirun ends them.
 constexpr double kFarewell = 0.7;
+/// The same, of a rank that tells them why it leaves: each answers when it has said so, unless it is in the
+/// middle of something long.
+constexpr double kLongestFarewell = 3;
+/// Seconds in which who was told so waits for mpirun: the job ends with the code of the rank that left first.
+constexpr double kEnd = 10;
 
 /// What a rank does, and of one that leaves early why.
 struct Heading {
@@ -44,6 +49,7 @@ struct Job {
   Heading own;
   std::vector<Heading> headings;           ///< by rank
   std::vector<MPI_Request> headingsToCome; ///< by rank; null: it is there
+  int leaver = -1;                         ///< the rank that has left, and said why
   bool asks = false;                       ///< none of this collective's headings is under way yet
   int failed = 0;                          ///< the code of all that follows a failed collective
   std::atomic<bool> exchanges{false};      ///< bytes of a collective are under way
@@ -213,6 +219,8 @@ int checkHeadings(bool &all) {
       continue;
     bool isGone = its.call.action == ACCUM_LEAVES;
     std::string reason(its.reason, isGone ? std::min<uint64_t>(its.call.bytes, sizeof its.reason) : 0);
+    if (!reason.empty())
+      job.leaver = rank;
     return fail(sentenceOf(job.rank, job.own.call, rank, its.call, reason), ACCUM_OTHER_CALL);
   }
   return 0;
@@ -307,18 +315,44 @@ int watchRanks() { return 0; }
 
 const char *errorText() { return job.error.c_str(); }
 
+/// Until all have ended, or for so many seconds.
+void finish(std::vector<MPI_Request> &messages, double seconds) {
+  Clock::time_point began = Clock::now();
+  for (int done = 0; !done && secondsSince(began) < seconds; usleep(1000))
+    MPI_Testall(int(messages.size()), messages.data(), &done, MPI_STATUSES_IGNORE);
+}
+
+/// Tells the others why this rank leaves, and waits until they have said so, or leave for reasons of their
+/// own.
+void bidFarewell(const char *why) {
+  std::vector<MPI_Request> messages;
+  job.own.call.bytes = std::string(why).copy(job.own.reason, sizeof job.own.reason);
+  for (int rank = 0; rank < job.ranks; ++rank)
+    if (rank != job.rank) {
+      MPI_Isend(&job.own, sizeof(Heading), MPI_BYTE, rank, kHeadings, MPI_COMM_WORLD,
+                &messages.emplace_back());
+      MPI_Isend(nullptr, 0, MPI_BYTE, rank, kFarewells, MPI_COMM_WORLD, &messages.emplace_back());
+      MPI_Irecv(nullptr, 0, MPI_BYTE, rank, kFarewells, MPI_COMM_WORLD, &messages.emplace_back());
+    }
+  finish(messages, kLongestFarewell);
+}
+
+/// It ends the job, and has the code for that.
+void answer(int leaver) {
+  std::vector<MPI_Request> message(1);
+  MPI_Isend(nullptr, 0, MPI_BYTE, leaver, kFarewells, MPI_COMM_WORLD, message.data());
+  finish(message, kEnd);
+  usleep(useconds_t(kEnd * 1e6));
+}
+
 /// mpirun ends the others at once: where they are to say why, they get the time for it.
 void abortJob(int32_t exitCode, const char *why) {
-  Clock::time_point began = Clock::now();
-  std::vector<MPI_Request> sent;
-  if (why && !job.failed && !job.exchanges) {
-    job.own.call.bytes = std::string(why).copy(job.own.reason, sizeof job.own.reason);
-    for (int rank = 0; rank < job.ranks; ++rank)
-      if (rank != job.rank)
-        MPI_Isend(&job.own, sizeof(Heading), MPI_BYTE, rank, kHeadings, MPI_COMM_WORLD, &sent.emplace_back());
-  }
-  for (int done = 0; why && secondsSince(began) < kFarewell; usleep(1000))
-    MPI_Testall(int(sent.size()), sent.data(), &done, MPI_STATUSES_IGNORE);
+  if (why && !job.failed && !job.exchanges)
+    bidFarewell(why);
+  else if (why && job.leaver >= 0)
+    answer(job.leaver);
+  else if (why)
+    usleep(useconds_t(kFarewell * 1e6));
   MPI_Abort(MPI_COMM_WORLD, exitCode);
   _exit(exitCode);
 }
