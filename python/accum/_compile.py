@@ -12,6 +12,7 @@ from typing import Any, Mapping, Sequence
 
 from . import _accum, _errors, _ragged
 from ._plan import Plan, from_search
+from ._words import in_python
 
 PathLike = "str | os.PathLike[str]"
 
@@ -127,6 +128,7 @@ def _run(words: list[str], options: Mapping[str, Any], report: str | None = None
     words = _words(words, options) + ["--json"] + (["--report", report] if report else [])
     code, text, object_text, said = _accum.compile(words)
     found = json.loads(object_text) if object_text else {}
+    text = in_python(text)
     if code != 0:
         error = _errors.from_diagnostics(code, said)
         if isinstance(error, _errors.DoesNotFitError) and "search" in found:
@@ -134,7 +136,7 @@ def _run(words: list[str], options: Mapping[str, Any], report: str | None = None
         raise error
     for each in said:
         if each["severity"] == 2:
-            warnings.warn(each["text"], stacklevel=4)
+            warnings.warn(in_python(each["text"]), stacklevel=4)
     return found, text
 
 
@@ -142,7 +144,7 @@ def _planned(words: list[str], options: Mapping[str, Any]) -> tuple[Plan, str]:
     with tempfile.TemporaryDirectory(prefix="accum-report-") as folder:
         page = pathlib.Path(folder) / "plan.html"
         found, text = _run(words, options, str(page))
-        notices = [*found["notices"], *found["search"].get("notices", ())]
+        notices = [in_python(notice) for notice in (*found["notices"], *found["search"].get("notices", ()))]
         return from_search(found["search"], text, page.read_text() if page.exists() else "", notices,
                            found.get("lengths", ())), text
 
@@ -154,7 +156,7 @@ def check(path: PathLike, **options: Any) -> Verdict:
     """
     found, text = _run(["check", os.fspath(path)], options)
     return Verdict(trained=found["trained"]["elements"], frozen=found["frozen"]["elements"], loss=found["loss"]["kind"],
-                   loss_output=found["loss"]["output"], batch_dim=found["batch_dim"], notices=tuple(found["notices"]),
+                   loss_output=found["loss"]["output"], batch_dim=found["batch_dim"], notices=tuple(map(in_python, found["notices"])),
                    text=text, json=found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from ._words import in_python
+from ._words import in_python, notes_in_python
 
 if TYPE_CHECKING:
     from ._plan import Plan
@@ -70,8 +70,8 @@ _OTHER_REFUSALS = {"lost-in-export", "no-loss", "no-metric", "ambiguous-loss", "
 
 
 def make(message: str, *, slug: str, node: str, notes: Sequence[str], exit_code: int) -> Error:
-    """The exception of the class that fits. Notes are the command line's, and speak Python here."""
-    notes = [in_python(note) for note in notes]
+    """The exception of the class that fits. The sentences are the command line's, and speak Python here."""
+    message, notes = in_python(message, is_message=True), notes_in_python(notes)
     kind = Error if slug in _OTHER_REFUSALS else _BY_SLUG.get(slug) or _BY_CODE.get(exit_code, Error)
     return kind(message, slug=slug, node=node, notes=notes, exit_code=exit_code)
 

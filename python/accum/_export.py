@@ -14,6 +14,7 @@ from . import _errors, _forms, _lengths, _refusals
 from ._batch import collated, is_positional
 from ._outputs import loss_of, scalar, scores_of
 from ._substitutes import traceable
+from ._words import page
 
 OLDEST_TORCH = (2, 9)
 _IN_ONE_FILE = 1 << 30  # bytes of weights that the file itself may hold; a protobuf ends at 2 GiB
@@ -53,8 +54,8 @@ def _torch() -> Any:
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
     if version < OLDEST_TORCH:
         raise _errors.UnsupportedError(f"export is not built for PyTorch {torch.__version__}", slug="not-built",
-                                       exit_code=2, notes=["2.9 and later are; for older ones docs/exporting.md has "
-                                                           "a recipe by the TorchScript exporter"])
+                                       exit_code=2, notes=["2.9 and later are; a recipe for older ones, by the "
+                                                           f"TorchScript exporter: {page('exporting.md')}"])
     return torch
 
 
@@ -149,8 +150,8 @@ def _refused(failed: Exception, notes: Sequence[str]) -> _errors.Error:
     cause = failed.__cause__ or failed
     return _errors.UnsupportedError(f"PyTorch's exporter does not take the module: {type(cause).__name__}: {cause}",
                                     slug="not-exported", exit_code=1,
-                                    notes=[*notes, "docs/exporting.md has recipes by other exporters; compile and Trainer "
-                                                   "take the file"])
+                                    notes=[*notes, "compile and Trainer take a file of any exporter; recipes: "
+                                    + page("exporting.md")])
 
 
 @_refusals.shortened

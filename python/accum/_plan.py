@@ -86,8 +86,7 @@ class Plan:
         lines = self.text.splitlines()
         first = next((at for at, line in enumerate(lines) if line.startswith("why")), len(lines))
         behind = itertools.takewhile(lambda line: line.startswith("   "), lines[first + 1:])
-        said = " ".join(line.removeprefix("why").strip() for line in [*lines[first:first + 1], *behind])
-        return said.replace(": --explain", ": plan.candidates")
+        return " ".join(line.removeprefix("why").strip() for line in [*lines[first:first + 1], *behind])
 
     def __str__(self) -> str:
         text = self.text.rstrip("\n")

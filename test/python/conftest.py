@@ -4,6 +4,9 @@ import signal
 
 import pytest
 
+import accum
+from accum._words import leaks
+
 
 @pytest.fixture
 def ctrl_c():
@@ -11,3 +14,15 @@ def ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True)
+def speaks_python(monkeypatch):
+    """No exception of a test names a flag of the command line."""
+    made = accum.Error.__init__
+
+    def init(error, message, **facts):
+        made(error, message, **facts)
+        assert not leaks(str(error)), f"a flag is left in: {error}"
+
+    monkeypatch.setattr(accum.Error, "__init__", init)

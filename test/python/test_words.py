@@ -2,14 +2,16 @@
 """What is said in Python speaks Python: notes name arguments, and a plan's repr is three lines."""
 import os
 import pathlib
+import re
 
 import pytest
 
 import accum
 from accum._resident import _sum as resident_sum
-from accum._words import in_python
+from accum._words import in_python, leaks, notes_in_python
 
-MODEL = pathlib.Path(__file__).resolve().parents[2] / "examples" / "gpt2-tiny.onnx"
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+MODEL = SOURCE / "examples" / "gpt2-tiny.onnx"
 
 
 @pytest.mark.parametrize("flags, arguments", [
@@ -20,10 +22,68 @@ MODEL = pathlib.Path(__file__).resolve().parents[2] / "examples" / "gpt2-tiny.on
     ("--micro-batch auto tries smaller sizes", 'micro_batch="auto" tries smaller sizes'),
     ("start from random weights: --random-params SEED", "start from random weights: random_params=SEED"),
     ("--micro-batch 8 (--init-partial)", "micro_batch=8 (init_partial=True)"),
-    ("--frobnicate 3, pre--lr and ---lr stay", "--frobnicate 3, pre--lr and ---lr stay"),
+    ("pre--lr and ---lr stay, and so does a container's --gpus all", "pre--lr and ---lr stay, and so does a container's --gpus all"),
+    ("as with --drop-last, which accum-run has alone", "as with accum-run --drop-last, which accum-run has alone"),
+    ("one size, --dim NAME=SIZE, compiles", 'one size, dim={"NAME": SIZE}, compiles'),
+    ("compile for several: --dim n=16,32", 'compile for several: dim={"n": [16,32]}'),
+    ("--shard zero3, or auto; or --offload optimizer", 'shard="zero3", or auto; or offload="optimizer"'),
+    ("if there is none: --trust-backward 'own.*'", "if there is none: trust_backward='own.*'"),
+    ("--resume DIR --resume-weights-only takes its weights", "resume(DIR, weights_only=True) takes its weights"),
+    ("--save FILE.safetensors does without it; --target h100", 'save(FILE.safetensors) does without it; target="h100"'),
+    ("accumc --untie keeps them apart", "untie=True keeps them apart"),
+    ("make one: accumc MODEL.onnx --batch N", "make one: accumc MODEL.onnx --batch N"),
+    ("11 sizes compared: --explain", "11 sizes compared: plan.candidates"),
 ])
 def test_flags_become_arguments(flags, arguments):
     assert in_python(flags) == arguments
+
+
+def test_messages_name_arguments_that_are_wrong():
+    assert in_python("--lr is -1, expected a number", is_message=True) == "lr is -1, expected a number"
+    assert in_python("--shard zero4: --devices divides", is_message=True) == 'shard="zero4": devices divides'
+
+
+def test_a_way_out_of_the_command_line_is_none():
+    assert notes_in_python(["--batch-schedule 0:8 goes on", "--lr 1 is larger"]) == ["lr=1 is larger"]
+
+
+# What Python does not have: runs over files of data.
+OF_FILES = {"--data", "--val-split", "--truncate", "--token-type", "--token-labels", "--document-separator", "--batch-schedule",
+            "--no-shuffle", "--drop-last"}
+# Help texts and what is said of words of a command line; programs for a shell, and what a linker is told.
+OTHERWISE = ("compiler/Driver/Options.cpp", "compiler/Driver/UnknownArguments.cpp", "compiler/Driver/Explore.cpp", "compiler/Emit/")
+LITERALS = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+')
+
+
+def sentences():
+    for folder in ("runtime", "compiler", "passes", "dialects"):
+        for path in sorted((SOURCE / folder).rglob("*.cpp")):
+            name = str(path.relative_to(SOURCE))
+            for found in LITERALS.finditer("" if name.startswith(OTHERWISE) else path.read_text()):
+                text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', found[0]))
+                if re.search(r"(?<![\w-])--[a-z]", text):
+                    yield name, text
+
+
+def test_every_sentence_of_the_library_speaks_python():
+    """A flag that a new sentence names is an argument, a method, or what accum-run alone has."""
+    found = list(sentences())
+    assert len(found) > 200
+    for name, text in found:
+        said = in_python(text)
+        assert not leaks(said), (name, said)
+        own = set(re.findall(r"accum-run (--[a-z-]+)", said)) - set(re.findall(r"accum-run (--[a-z-]+)", text))
+        assert own <= OF_FILES, f"{name}: {own} of {text!r} is nothing in Python: _words.py"
+
+
+def test_pages_that_are_named_are_there():
+    with pytest.raises(accum.UsageError) as caught:
+        accum.Trainer(MODEL, batch=6, frobnicate=1)
+    named = next(word for word in " ".join(caught.value.notes).split() if word.endswith(".md"))
+    assert pathlib.Path(named).read_text().startswith("# ")
+    export = (SOURCE / "python" / "accum" / "_export.py").read_text()
+    for page in re.findall(r"page\('([\w.-]+)'\)|page\(\"([\w.-]+)\"\)", export):
+        assert (SOURCE / "docs" / "".join(page)).exists()
 
 
 def test_notes_of_errors_name_arguments():
