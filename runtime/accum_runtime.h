@@ -163,12 +163,13 @@ typedef struct accum_run_option {
 } accum_run_option;
 /* Null after the last one. */
 const accum_run_option *accum_run_option_at(size_t index);
-/* What accum_set_hyper and accum_set_schedule set, by the names and texts of the command line: "clip-norm" and
- * "1". Options that are not named stay as they are; one with several texts ("decay", "lr-scale") is named once
- * for each, and these replace those that it had. A null text: as if it were never given. "steps" is that of
- * accum_schedule_options. Where it fails nothing has changed but, of a mixture, what the update reads. */
+/* What accum_set_hyper and accum_set_schedule set, by the names and texts of the command line: "clip-norm"
+ * and "1". Options that are not named stay as they are; one with several texts ("decay", "lr-scale") is named
+ * once for each, and these replace those that it had. A null text: as if it were never given. "steps" is that
+ * of accum_schedule_options. Where it fails nothing has changed but, of a mixture, what the update reads. */
 int accum_set(accum_session *session, const char *const *names, const char *const *texts, size_t count);
-/* What that refuses of every artifact that was compiled for this optimizer, without one; as accum_check_run. */
+/* What that refuses of every artifact that was compiled for this optimizer, without one; as accum_check_run.
+ */
 int accum_check_options(const char *optimizer, const char *const *names, const char *const *texts,
                         size_t count);
 

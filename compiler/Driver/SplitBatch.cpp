@@ -57,14 +57,14 @@ std::optional<Options> settleSplit(const Options &options, const Check &check) {
   return split;
 }
 
-/// Whether the options leave open in how many micro-steps a batch runs, or ask for one. What is stored in bf16
-/// is told by where the samples are, which a batch that is whole does not say.
+/// Whether the options leave open in how many micro-steps a batch runs, or ask for one. What is stored in
+/// bf16 is told by where the samples are, which a batch that is whole does not say.
 static bool mayRunAtOnce(const Options &options) {
   bool oneStep = options.microBatchText == "auto" || options.microBatchText == "none" ||
                  options.microBatchText == std::to_string(options.batch);
   return oneStep && options.accumulationSteps.value_or(1) == 1 && options.devices == 1 &&
-         options.precision != "bf16" && options.prefer != "memory" && !options.checkOnly && options.toPhase.empty() &&
-         options.planFile.empty();
+         options.precision != "bf16" && options.prefer != "memory" && !options.checkOnly &&
+         options.toPhase.empty() && options.planFile.empty();
 }
 
 Options settleMicroSteps(const Options &split, const Check &check, const Plan &plan) {

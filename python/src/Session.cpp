@@ -310,8 +310,7 @@ private:
   bool copies = false;     ///< checkpoints are written from a copy
 };
 
-void checkOptions(const std::string &optimizer,
-                  const std::vector<std::pair<std::string, Text>> &settings) {
+void checkOptions(const std::string &optimizer, const std::vector<std::pair<std::string, Text>> &settings) {
   Settings given(settings);
   require(accum_check_options(optimizer.c_str(), given.names.data(), given.texts.data(), settings.size()));
 }

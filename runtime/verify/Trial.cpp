@@ -145,8 +145,7 @@ int Trial::read(const char *kind, size_t tensor, std::vector<uint8_t> &bytes) {
 }
 
 int Trial::write(size_t tensor, const std::vector<uint8_t> &bytes) {
-  return check(
-      session.weights.write("parameter", trained[tensor]->onnxName, bytes.data(), bytes.size()));
+  return check(session.weights.write("parameter", trained[tensor]->onnxName, bytes.data(), bytes.size()));
 }
 
 } // namespace accum::runtime::verify
