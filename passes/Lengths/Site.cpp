@@ -76,6 +76,7 @@ Rule findRule(StringRef name) {
     addAttentionRules(all);
     addContractionRules(all);
     addElementwiseRules(all);
+    addSourceRules(all);
     addGatherRules(all);
     addNormRules(all);
     addReductionRules(all);

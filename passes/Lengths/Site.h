@@ -64,6 +64,7 @@ void addAccumulationRules(RuleTable &table);
 void addAttentionRules(RuleTable &table);
 void addContractionRules(RuleTable &table);
 void addElementwiseRules(RuleTable &table);
+void addSourceRules(RuleTable &table);
 void addGatherRules(RuleTable &table);
 void addNormRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
