@@ -20,7 +20,7 @@ class HyperOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_uint32)] + [(name, ctypes.c_double) for name in (
         "lr", "weight_decay", "beta1", "beta2", "eps", "momentum")] + [
         ("decay", ctypes.c_char_p), ("clip_norm", ctypes.c_double), ("skip_spikes", ctypes.c_double),
-        ("decays", ctypes.c_void_p), ("lr_scales", ctypes.c_void_p)]
+        ("decays", ctypes.c_void_p), ("lr_scales", ctypes.c_void_p), ("ema", ctypes.c_double)]
 
 
 class StepResult(ctypes.Structure):

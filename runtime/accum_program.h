@@ -57,7 +57,8 @@ enum accum_hyper_slot {
       4, /* 1 - beta1^t, t counted from 1; 1 where unused. With a momentum: 0 at t = 1, else 1 */
   ACCUM_HYPER_CORRECTION2 = 5, /* sqrt(1 - beta2^t); 1 where unused */
   ACCUM_HYPER_GRAD_SCALE =
-      6, /* gradients are multiplied by this before the update (clipping); 1 where unused */
+      6,               /* gradients are multiplied by this before the update (clipping); 1 where unused */
+  ACCUM_HYPER_EMA = 7, /* 1 - d, the part of the new weights in their moving average; 0 where there is none */
   ACCUM_HYPER_COUNT = 8
 };
 typedef struct accum_hyper {

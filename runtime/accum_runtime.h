@@ -73,6 +73,7 @@ typedef struct accum_info {
                           one goes on from; UINT64_MAX: there was none */
   uint64_t sent_bytes; /* by this rank to others in the latest step's sums and gatherings, as a ring sends
                           them; 0 on GPUs, where NCCL sends */
+  double ema;          /* d of the average of the weights; 0 where none is kept */
 } accum_info;
 void accum_get_info(const accum_session *session, accum_info *info);
 
@@ -126,6 +127,8 @@ typedef struct accum_hyper_options {
   const char *const *decays;    /* as `decay`, up to a null: what any of them matches decays; null: none */
   const char *const *lr_scales; /* "GLOB=X", up to a null: factors of lr, of which the first that matches a
                                    parameter wins; null: none */
+  double ema; /* d, between 0 and 1: of an artifact that keeps an average of the weights (accumc --ema), every
+                 update makes it ema + (weights - ema) * (1 - d); as filled in: 0.999 */
 } accum_hyper_options;
 void accum_hyper_defaults(accum_hyper_options *options);
 /* Also between two steps: all of it holds from the next one on, and the schedule's factors are those of the
@@ -244,6 +247,10 @@ typedef struct accum_evaluation {
  * each other: the mean over full batches. Steps before and behind it have the bits that they have without
  * it. */
 int accum_evaluate(accum_session *session, accum_evaluation *result);
+/* Which weights accum_evaluate and accum_save_weights take from now on: "trained", as at first, or "ema",
+ * their moving average, which begins at the weights of the first update. Slug `usage` (exit 2) for another
+ * word, and where the artifact keeps none. */
+int accum_set_weights(accum_session *session, const char *which);
 /* Whether to stop; called by accum_evaluate before each micro-step, on every rank. Where it answers non-zero
  * on one, all leave the evaluation there, and its result has 0 samples. Null: nobody asks. */
 typedef int (*accum_stop)(void *user);
@@ -347,8 +354,8 @@ int accum_assist(accum_session *session);
 /* The ONNX names of the trained parameters, until null. */
 const char *accum_trained(const accum_session *session, size_t index);
 /* kind: "parameter", "gradient", "scalar", or the name of an optimizer slot ("m", "v", "momentum"; the table
- * in docs/training.md). name: in the model file, or the framework's where it has the same layout; of a scalar
- * that in the manifest ("loss", "targets"). A gradient is that of the latest step, or what has been
+ * in docs/training.md; "ema"). name: in the model file, or the framework's where it has the same layout; of a
+ * scalar that in the manifest ("loss", "targets"). A gradient is that of the latest step, or what has been
  * accumulated, before clipping. Slug `usage` (exit 2) for what is not there. */
 int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor);
 
@@ -374,8 +381,8 @@ typedef struct accum_save_options {
  * the place of its own: names, types, layouts, tied copies and files beside it as they were. */
 int accum_save_weights(accum_session *session, const char *path, const accum_save_options *options);
 
-/* kind: "parameter" or "gradient"; names: "onnx" or "framework". An existing file is kept as PATH.1 when
- * keep_old. A null path writes nothing: what the file will lack for the framework's loader is told by
+/* kind: "parameter", "gradient" or "ema"; names: "onnx" or "framework". An existing file is kept as PATH.1
+ * when keep_old. A null path writes nothing: what the file will lack for the framework's loader is told by
  * notices. */
 int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
                int32_t keep_old);
@@ -404,7 +411,8 @@ int accum_checkpoint_background(accum_session *session);
 int accum_finish_checkpoint(accum_session *session, int32_t wait);
 /* Reads a checkpoint, or the newest whole one of a folder of them; all ranks call it, behind bind. *step is
  * the step to go on with: the next ones have the bits of a run that was never interrupted. weights_only:
- * parameters alone, and a new run. *found is 0 where the folder holds none. */
+ * parameters alone, or their average behind accum_set_weights("ema"), and a new run. *found is 0 where the
+ * folder holds none. */
 int accum_resume(accum_session *session, const char *path, int32_t weights_only, uint64_t *step,
                  int32_t *found);
 

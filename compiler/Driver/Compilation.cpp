@@ -159,7 +159,7 @@ PhaseOptions Compilation::phaseOptions() {
   bool isCuda = profile && profile->isCuda();
   PhaseOptions phases;
   phases.widen = options.precision == "f64";
-  phases.optimizer = options.optimizer;
+  phases.optimizer = options.updateName();
   phases.accuracy = options.metric == "accuracy";
   phases.cuda = isCuda;
   phases.reference = options.reference;

@@ -32,7 +32,7 @@ runtime::OptionFacts oneOf(std::vector<const char *> words) {
 std::vector<const char *> optimizerChoices() {
   std::vector<const char *> names;
   for (const runtime::OptimizerSpec &spec : runtime::optimizers())
-    names.push_back(spec.name);
+    names.push_back(spec.name.c_str());
   return names;
 }
 
@@ -148,6 +148,8 @@ void addOptions(CLI::App &app, Options &options) {
 }
 
 } // namespace
+
+std::string Options::updateName() const { return ema ? runtime::withAverage(optimizer) : optimizer; }
 
 std::vector<std::string> optionNames() {
   std::vector<std::string> names = {"--help", "--version"};

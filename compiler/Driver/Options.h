@@ -50,6 +50,7 @@ struct Options : planner::Options {
   std::vector<std::string> trainable, freeze, ties, trustBackward;
   bool untie = false;
   std::string optimizer = "adamw";
+  bool ema = false;   ///< an average of the weights beside what the optimizer keeps
   std::string metric; // empty, or "accuracy"
   std::string precision = "f32";
   std::string microBatchText = "auto"; // of microBatch, or explore[:MIN..MAX]
@@ -72,6 +73,9 @@ struct Options : planner::Options {
   int64_t exploredOf = 0;             ///< of so many sizes
   Output *sink = nullptr;             ///< no flag: who is told; there while something is compiled
   std::vector<std::string> argv;
+
+  /// Of the optimizer as it updates here, by which runtime/artifact/Optimizers.h finds it.
+  std::string updateName() const;
 };
 
 /// What parsing came to: options, or text for stdout (exit 0), or a message for stderr (exit 2).

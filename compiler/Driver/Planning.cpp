@@ -61,7 +61,7 @@ LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Messages &mess
 
 /// Why the optimizer's state cannot wait elsewhere, where that was asked for.
 std::optional<planner::Error> checkOffload(const Options &options) {
-  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(options.optimizer);
+  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(options.updateName());
   if (options.offload != "optimizer" || !optimizer)
     return std::nullopt;
   const char *why = optimizer->slots.empty()  ? "keeps no state"

@@ -59,15 +59,17 @@ int64_t rowBytes(ModuleOp module, const StateLayout &layout) {
 
 void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts, int64_t rows,
                    planner::Problem &problem) {
-  int64_t trained = 0, frozen = 0, cut = 0, slots = 0;
+  int64_t trained = 0, frozen = 0, cut = 0, slots = 0, average = 0;
   for (const runtime::ParameterSpec &param : manifest.params) {
     auto bytes = static_cast<int64_t>(param.bytes());
     (param.trained ? trained : inParts.contains(param.onnxName) ? cut : frozen) += bytes;
-    slots += static_cast<int64_t>(param.slotBytes());
+    for (const runtime::SlotSpec &slot : param.slots)
+      (slot.name == runtime::kAverage ? average : slots) += static_cast<int64_t>(param.bytes(slot));
     problem.largestParameter = std::max(problem.largestParameter, param.trained ? bytes : 0);
   }
   auto gradients = static_cast<int64_t>(manifest.gradients.bytes);
-  auto rest = static_cast<int64_t>(manifest.stateBytes) - trained - frozen - cut - slots - gradients - rows;
+  auto rest =
+      static_cast<int64_t>(manifest.stateBytes) - trained - frozen - cut - slots - average - gradients - rows;
   using planner::StateRole;
   auto add = [&](const std::string &name, int64_t bytes, StateRole role = StateRole::Other) {
     if (bytes != 0)
@@ -79,9 +81,11 @@ void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &i
   add("frozen tensors", frozen);
   add("gradients " + type, gradients, StateRole::Gradients);
   // Where tensors are updated whole, their small state is everywhere.
-  bool isByTensor = runtime::findOptimizer(manifest.optimizer)->isByTensor();
-  problem.wholeUpdate = isByTensor ? 1 : 0;
-  add(manifest.optimizer + " state", slots, isByTensor ? StateRole::Other : StateRole::Optimizer);
+  const runtime::OptimizerSpec &optimizer = *runtime::findOptimizer(manifest.optimizer);
+  StateRole slotRole = optimizer.isByTensor() ? StateRole::Other : StateRole::Optimizer;
+  problem.wholeUpdate = optimizer.isByTensor() ? 1 : 0;
+  add(optimizer.baseName() + " state", slots, slotRole);
+  add("EMA of weights " + type, average, slotRole);
   add("rows of the batch", rows);
   add(planner::kAlignmentLine, rest);
 }

@@ -161,7 +161,8 @@ planner::report::PageFacts pageFacts(const Options &options, const import::Impor
         {"frozen", humanCount(report.elementsFrozen)},
         {"loss", report.loss},
         {"batch axis", report.batchDim}};
-  facts.rows.emplace_back("optimizer", options.optimizer);
+  facts.rows.emplace_back("optimizer", options.ema ? options.optimizer + ", and an EMA of the weights"
+                                                   : options.optimizer);
   facts.rows.emplace_back("precision", options.precision);
   facts.rows.emplace_back("made by", "accumc " ACCUM_VERSION);
   for (const std::string &word : options.argv)

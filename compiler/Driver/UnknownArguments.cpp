@@ -39,6 +39,9 @@ static constexpr std::pair<llvm::StringRef, llvm::StringRef> kElsewhere[] = {
     {"world-size", "--devices"},
     {"num-processes", "--devices"},
     {"optim", "--optimizer"},
+    {"ema-decay", "--ema"},
+    {"use-ema", "--ema"},
+    {"model-ema", "--ema"},
     {"mixed-precision", "--precision"},
     {"max-memory", "--memory"},
     {"loss-fn", "--loss"},
@@ -137,6 +140,12 @@ std::string explainUnknown(const std::vector<std::string> &words, const std::vec
   for (const std::string &word : words)
     if (word.size() > 1 && word[0] == '-' && llvm::is_contained(left, word))
       return explainFlag(word, options);
+  auto ema = llvm::find(words, "--ema");
+  if (ema != words.end() && std::next(ema) != words.end() && llvm::is_contained(left, *std::next(ema)))
+    return fmt::format(
+        "--ema takes no value: the decay is a number of the run [usage]\nnote: accumc --ema keeps "
+        "the average, accum-run --ema {} sets its decay",
+        *std::next(ema));
   return explainWord(left.empty() ? "" : left.front(), model);
 }
 

@@ -19,8 +19,9 @@ constexpr double kLeastNorm = 1e-3, kLargestUpdate = 1;
 /// The ops of one parameter's update.
 class Adafactor {
 public:
-  explicit Adafactor(train::UpdateOp update)
-      : update(update), type(nn::slabOf(update.getGradient().getType())), element(type.getElementType()),
+  Adafactor(train::UpdateOp update, bool keepsAverage)
+      : update(update), keepsAverage(keepsAverage), type(nn::slabOf(update.getGradient().getType())),
+        element(type.getElementType()),
         f(ImplicitLocOpBuilder(update.getLoc(), update), element, update.getHyper()) {}
 
   void build();
@@ -80,6 +81,7 @@ private:
   Value eps() { return f.narrow(f.scalar(ACCUM_HYPER_EPS)); }
 
   train::UpdateOp update;
+  bool keepsAverage;
   RankedTensorType type;
   Type element;
   UpdateMath f;
@@ -147,7 +149,10 @@ void Adafactor::build() {
   Value excess = f.div(rootMeanSquare(direction(factors)), number(kLargestUpdate, f.b.getF64Type()));
   stepSize = f.div(stepSize, f.map(Fn::max, {excess, f.one()}));
   Value decayed = f.mul(p, f.narrow(f.sub(f.one(), f.mul(rate, entry(0)))));
-  store(f.sub(decayed, f.mul(direction(factors), f.narrow(stepSize))), "parameter");
+  Value fresh = f.sub(decayed, f.mul(direction(factors), f.narrow(stepSize)));
+  if (keepsAverage)
+    store(f.average(slot(runtime::kAverage, shape()), fresh), runtime::kAverage);
+  store(fresh, "parameter");
 }
 
 } // namespace
@@ -158,7 +163,7 @@ std::string expandTensorUpdates(train::PhaseOp phase) {
     const runtime::OptimizerSpec *spec = runtime::findOptimizer(update.getOptimizer().str());
     if (!spec || !spec->isByTensor())
       continue;
-    Adafactor(update).build();
+    Adafactor(update, spec->keepsAverage).build();
     update.erase();
     name = spec->name;
   }

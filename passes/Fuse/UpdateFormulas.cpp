@@ -39,6 +39,10 @@ Value UpdateMath::narrow(Value wide) {
   return element == b.getF64Type() ? wide : nn::CastOp::create(b, wide, element).getResult();
 }
 
+Value UpdateMath::average(Value old, Value weights) {
+  return add(old, mul(sub(weights, old), narrow(scalar(ACCUM_HYPER_EMA))));
+}
+
 namespace {
 
 /// g + p * decay: coupled L2.
@@ -101,9 +105,7 @@ SmallVector<Value> adagrad(UpdateMath &f, const UpdateOperands &x) {
   return {descend(f, x, f.div(g, root)), sum};
 }
 
-} // namespace
-
-SmallVector<Value> updated(UpdateRule rule, UpdateMath &math, const UpdateOperands &operands) {
+SmallVector<Value> byRule(UpdateRule rule, UpdateMath &math, const UpdateOperands &operands) {
   switch (rule) {
   case UpdateRule::Sgd:
     return sgd(math, operands);
@@ -123,6 +125,16 @@ SmallVector<Value> updated(UpdateRule rule, UpdateMath &math, const UpdateOperan
     break; // by tensor
   }
   llvm_unreachable("no rule");
+}
+
+} // namespace
+
+SmallVector<Value> updated(const runtime::OptimizerSpec &optimizer, UpdateMath &math,
+                           const UpdateOperands &operands) {
+  SmallVector<Value> fresh = byRule(optimizer.rule, math, operands);
+  if (optimizer.keepsAverage)
+    fresh.push_back(math.average(operands.slots.back(), fresh.front()));
+  return fresh;
 }
 
 } // namespace accum

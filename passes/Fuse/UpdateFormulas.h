@@ -31,6 +31,8 @@ public:
   mlir::Value narrow(mlir::Value wide);
   /// `op`, whose result is the same for every sample.
   mlir::Value place(mlir::Operation *op);
+  /// An EMA of the weights behind an update that made `weights`: old + (weights - old) * (1 - d).
+  mlir::Value average(mlir::Value old, mlir::Value weights);
 
   mlir::ImplicitLocOpBuilder b;
 
@@ -46,7 +48,7 @@ struct UpdateOperands {
 };
 
 /// The new parameter, then the new slots.
-mlir::SmallVector<mlir::Value> updated(runtime::UpdateRule rule, UpdateMath &math,
+mlir::SmallVector<mlir::Value> updated(const runtime::OptimizerSpec &optimizer, UpdateMath &math,
                                        const UpdateOperands &operands);
 
 } // namespace accum

@@ -75,7 +75,7 @@ func::FuncOp buildUpdateKernel(const runtime::OptimizerSpec &optimizer, ArrayRef
   operands.parameter = ranges[0];
   operands.gradient = f.mul(ranges[1], f.narrow(f.scalar(ACCUM_HYPER_GRAD_SCALE)));
   operands.slots = ranges.drop_front(2);
-  func::ReturnOp::create(f.b, updated(optimizer.rule, f, operands));
+  func::ReturnOp::create(f.b, updated(optimizer, f, operands));
   kernel->setAttr("accum.update", StringAttr::get(context, optimizer.name));
   return kernel;
 }

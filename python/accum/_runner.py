@@ -153,6 +153,8 @@ class Runner:
         self._numbers = {name: _options.number(name, given[name]) for name, row in known.items()
                          if row.is_number and given[name] is not None}
         self._numbers.setdefault("lr", self._session.info()["lr"])
+        if average := self._session.info()["ema"]:
+            self._numbers.setdefault("ema", average)
         if init is not None:
             self._session.init_weights(os.fspath(init), names=given["init_names"], partial=given["init_partial"])
 
@@ -228,13 +230,15 @@ class Runner:
         self._latest = _metrics(self._session.update())
         return self._latest
 
-    def evaluate(self, batches: Any) -> Evaluation:
+    def evaluate(self, batches: Any, *, weights: str = "trained") -> Evaluation:
         """Forward and loss, without dropout, over one batch or an iterable of batches, as if they were one: means over
-        targets are means over all targets. Steps have the bits that they have without it."""
+        targets are means over all targets. Steps have the bits that they have without it. weights="ema": of their moving
+        average."""
         is_one = isinstance(batches, Mapping) or hasattr(batches, "__array__") or (
             isinstance(batches, tuple) and bool(batches) and hasattr(batches[0], "shape"))
         each: Iterable[Any] = [batches] if is_one else batches
-        return Evaluation(*self._session.evaluate(joined([self._named(batch) for batch in each], self._padding)))
+        arrays = joined([self._named(batch) for batch in each], self._padding)
+        return Evaluation(*self._session.evaluate(arrays, weights))
 
     def verify(self, batch: Any = None, *, seconds: float = 60, seed: int = 0) -> Verification:
         """Whether the step does not depend on how the batch is cut into micro-steps, and whether its gradient is that of
@@ -281,7 +285,7 @@ class Runner:
 
     def read(self, name: str, kind: str = "parameter") -> Any:
         """A copy of a parameter, by any of its names, as a NumPy array in the model file's layout. kind: "gradient" of
-        the last step, before clipping, or a slot of the optimizer ("m", "v", "momentum", ...)."""
+        the last step, before clipping, "ema", or a slot of the optimizer ("m", "v", "momentum", ...)."""
         return self._session.read(kind, name)
 
     def write(self, name: str, array: Any, kind: str = "parameter") -> None:
@@ -293,9 +297,11 @@ class Runner:
         """The trained parameters, by their names in the model file."""
         return self._session.trained()
 
-    def state_dict(self) -> dict[str, Any]:
-        """Name to NumPy array, as the framework's load_state_dict takes them."""
-        return self._tensors("parameter")
+    def state_dict(self, *, weights: str = "trained") -> dict[str, Any]:
+        """Name to NumPy array, as the framework's load_state_dict takes them. weights="ema": their moving average."""
+        if weights not in ("trained", "ema"):
+            raise _options.usage(f"weights is {weights!r}, expected \"trained\" or \"ema\"")
+        return self._tensors("parameter" if weights == "trained" else weights)
 
     def gradients(self) -> dict[str, Any]:
         """Of the last step, before clipping and update, under the names of `state_dict`."""
@@ -313,14 +319,14 @@ class Runner:
                 return _safetensors.read(path)
             return _ranks.from_first(self.rank, self.ranks, lambda: _safetensors.read(path))
 
-    def load_into(self, module: Any, strict: bool = True) -> None:
-        """Copies the trained weights into a PyTorch module, by its own names.
+    def load_into(self, module: Any, strict: bool = True, *, weights: str = "trained") -> None:
+        """Copies the trained weights, or with weights="ema" their moving average, into a PyTorch module, by its own names.
 
         strict: raises DataError, and changes nothing, where a trained parameter of the module would keep its old value
         though the loss reads it, or a weight has no place. Buffers, frozen parameters, and those that the loss does not
         read keep their values.
         """
-        self._load(module, self.state_dict(), strict)
+        self._load(module, self.state_dict(weights=weights), strict)
 
     def _load(self, module: Any, arrays: Mapping[str, Any], strict: bool = True) -> None:
         import torch
@@ -358,14 +364,14 @@ class Runner:
         return [notice for notice in self.notices if "framework" in notice]
 
     def save(self, path: str | os.PathLike[str], *, names: str | None = None, dtype: str | None = None,
-             model: str | os.PathLike[str] | None = None, keep_old: bool = True) -> None:
+             model: str | os.PathLike[str] | None = None, keep_old: bool = True, weights: str = "trained") -> None:
         """Trained weights into FILE.safetensors (names "framework", by default, or "onnx"; dtype "f16" or "bf16"), or
         into the model file, FILE.onnx (model: where that is, if not where it was compiled). An existing file is kept as
-        FILE.1."""
+        FILE.1. weights="ema": their moving average."""
         where = os.fspath(path)
         names = names or ("onnx" if where.endswith(".onnx") else "framework")
         self._session.save_weights(where, names=names, dtype=dtype, model=None if model is None else os.fspath(model),
-                                   keep_old=keep_old)
+                                   keep_old=keep_old, weights=weights)
 
     def checkpoint(self, folder: str | os.PathLike[str], keep: int = 3, background: bool = False) -> None:
         """Writes FOLDER/step-NNNNNNNN: weights, optimizer state, and what else the next step needs. It appears whole or
@@ -374,11 +380,13 @@ class Runner:
         state, whose memory a notice tells; what fails then is raised by the next checkpoint, or by `close`."""
         self._session.checkpoint(os.fspath(folder), keep, background)
 
-    def resume(self, folder: str | os.PathLike[str], weights_only: bool = False) -> bool:
+    def resume(self, folder: str | os.PathLike[str], weights_only: bool = False, *, weights: str = "trained") -> bool:
         """Goes on from a checkpoint, or the newest whole one of a folder of them; False where there is none. Steps over
         the same batches then have the bits of a run that was never interrupted. weights_only: a new run from its
-        weights."""
-        return self._session.resume(os.fspath(folder), weights_only)
+        weights, or with weights="ema" from their moving average."""
+        if weights != "trained" and not weights_only:
+            raise _options.usage("weights says which of a checkpoint's begin a new run: weights_only=True belongs to it")
+        return self._session.resume(os.fspath(folder), weights_only, weights)
 
     def close(self) -> None:
         """Gives the memory back, behind a checkpoint that is being written; what was read stays."""

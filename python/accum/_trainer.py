@@ -63,6 +63,7 @@ class Trainer(Runner):
         rank, ranks = (0, 1) if devices == 1 else _ranks.join(launcher)
         if not self._is_compiled(model):
             compiled["devices"] = devices or ranks
+            compiled["ema"] = options.get("ema") is not None  # the number itself is the run's
 
         def prepared() -> tuple[Any, ...]:
             made = self._prepared(model, example_batch, batch, loss, training, compiled, lengths, length_sample)
@@ -84,7 +85,8 @@ class Trainer(Runner):
         if not cls._is_compiled(model):
             words = {"batch": 1 if batch is None else batch, "loss": loss if isinstance(loss, str) else None}
             require_options({**words, **compiled})
-            _options.require_numbers(compiled.get("optimizer") or "adamw", options)
+            keeps = "" if options.get("ema") is None else "-ema"
+            _options.require_numbers((compiled.get("optimizer") or "adamw") + keeps, options)
         return compiled
 
     def _temporary(self) -> pathlib.Path:

@@ -94,11 +94,12 @@ public:
     return made([&](accum_step_result &result) { return accum_update(session, steps, &result); });
   }
 
-  nb::tuple evaluate(const NamedArrays &batch) {
+  nb::tuple evaluate(const NamedArrays &batch, const std::string &weights) {
     Arrays arrays(batch);
     accum_evaluation result = {};
     require(computed([&] {
-      int code = accum_bind_evaluation_arrays(open(), arrays.data(), arrays.size());
+      int code = accum_set_weights(open(), weights.c_str());
+      code = code ? code : accum_bind_evaluation_arrays(session, arrays.data(), arrays.size());
       return code ? code : accum_evaluate(session, &result);
     }));
     return nb::make_tuple(result.loss, result.accuracy, result.perplexity, result.samples, result.targets,
@@ -170,8 +171,9 @@ public:
   }
 
   void saveWeights(const std::string &path, const Text &names, const Text &dtype, const Text &model,
-                   bool keepOld) {
+                   bool keepOld, const std::string &weights) {
     accum_save_options options = {sizeof options, orNull(names), orNull(dtype), orNull(model), keepOld, 0};
+    check([&] { return accum_set_weights(open(), weights.c_str()); });
     onFirst([&] { return accum_save_weights(open(), path.c_str(), &options); });
   }
 
@@ -204,10 +206,13 @@ public:
       check([&] { return accum_finish_checkpoint(session, 1); });
   }
 
-  bool resume(const std::string &path, bool weightsOnly) {
+  bool resume(const std::string &path, bool weightsOnly, const std::string &weights) {
     uint64_t step = 0;
     int32_t found = 0;
-    check([&] { return accum_resume(open(), path.c_str(), weightsOnly, &step, &found); });
+    check([&] {
+      int code = accum_set_weights(open(), weights.c_str());
+      return code ? code : accum_resume(session, path.c_str(), weightsOnly, &step, &found);
+    });
     if (found)
       steps = step;
     return found != 0;
@@ -227,6 +232,7 @@ public:
     all["peak_bytes"] = info.peak_bytes;
     all["optimizer"] = info.optimizer;
     all["lr"] = info.lr;
+    all["ema"] = info.ema;
     return all;
   }
 
@@ -357,16 +363,17 @@ void addSession(nb::module_ &module) {
       .def("update", &Session::update)
       .def("write", &Session::write, "kind"_a, "name"_a, "array"_a)
       .def("trained", &Session::trained)
-      .def("evaluate", &Session::evaluate, "batch"_a)
+      .def("evaluate", &Session::evaluate, "batch"_a, "weights"_a = "trained")
       .def("verify", &Session::verify, "batch"_a, "seconds"_a, "seed"_a)
       .def("read", &Session::read, "kind"_a, "name"_a)
       .def("save_tensors", &Session::saveTensors, "kind"_a, "names"_a, "path"_a, "in_parts"_a = false)
       .def("save_weights", &Session::saveWeights, "path"_a, "names"_a = nb::none(), "dtype"_a = nb::none(),
-           "model"_a = nb::none(), "keep_old"_a = true)
+           "model"_a = nb::none(), "keep_old"_a = true, "weights"_a = "trained")
       .def("init_weights", &Session::initWeights, "path"_a, "names"_a = nb::none(), "partial"_a = false)
       .def("checkpoint", &Session::checkpoint, "root"_a, "keep"_a = 0, "in_background"_a = false)
       .def("finish_checkpoint", &Session::finishCheckpoint)
-      .def("resume", &Session::resume, "path"_a, "weights_only"_a = false)
+      .def("resume", &Session::resume, "path"_a, "weights_only"_a = false,
+           "weights"_a = "trained")
       .def("info", &Session::info)
       .def("notices", &Session::notices)
       .def_prop_ro("steps", &Session::stepsMade);

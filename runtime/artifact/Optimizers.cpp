@@ -79,6 +79,10 @@ const HyperPreset *OptimizerSpec::find(HyperName hyper) const {
   return found == hypers.end() ? nullptr : &*found;
 }
 
+std::string OptimizerSpec::baseName() const {
+  return keepsAverage ? name.substr(0, name.size() - withAverage("").size()) : name;
+}
+
 const std::vector<OptimizerSpec> &optimizers() {
   static const std::vector<OptimizerSpec> table = {
       {"adamw", UpdateRule::AdamW, {{"m"}, {"v"}}, 1e-3, {{Beta1, 0.9}, {Beta2, 0.999}, {Eps, 1e-8}}, unbias},
@@ -100,17 +104,34 @@ const std::vector<OptimizerSpec> &optimizers() {
   return table;
 }
 
+std::string withAverage(const std::string &optimizer) { return optimizer + "-" + kAverage; }
+
+/// Each row once more, with the average behind its slots.
+static const std::vector<OptimizerSpec> &averaging() {
+  static const std::vector<OptimizerSpec> table = [] {
+    std::vector<OptimizerSpec> rows = optimizers();
+    for (OptimizerSpec &spec : rows) {
+      spec.name = withAverage(spec.name);
+      spec.slots.push_back({kAverage});
+      spec.keepsAverage = true;
+    }
+    return rows;
+  }();
+  return table;
+}
+
 const OptimizerSpec *findOptimizer(const std::string &name) {
-  for (const OptimizerSpec &spec : optimizers())
-    if (spec.name == name)
-      return &spec;
+  for (const auto *table : {&optimizers(), &averaging()})
+    for (const OptimizerSpec &spec : *table)
+      if (spec.name == name)
+        return &spec;
   return nullptr;
 }
 
 std::string optimizerNames() {
   std::string text;
   for (const OptimizerSpec &spec : optimizers())
-    text += (text.empty() ? "" : ", ") + std::string(spec.name);
+    text += (text.empty() ? "" : ", ") + spec.name;
   return text;
 }
 

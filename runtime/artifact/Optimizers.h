@@ -48,14 +48,17 @@ struct HyperPreset {
 using Corrections = void (*)(uint64_t t, double values[ACCUM_HYPER_COUNT]);
 
 struct OptimizerSpec {
-  const char *name;
+  std::string name;
   UpdateRule rule;
-  std::vector<SlotRow> slots; ///< what it keeps of every parameter, zero at first
+  std::vector<SlotRow> slots; ///< what it keeps of every parameter, zero at first (`ema`: its first value)
   double lr;                  ///< unless a run says otherwise, as is what follows
   std::vector<HyperPreset> hypers;
-  Corrections corrections; ///< null: none
+  Corrections corrections;   ///< null: none
+  bool keepsAverage = false; ///< the last slot is `ema`, which follows the parameter
 
   const HyperPreset *find(HyperName hyper) const;
+  /// Without the average: the row's name.
+  std::string baseName() const;
   /// The formula has sums over a tensor (passes/Fuse/TensorUpdates.cpp): a rank updates whole tensors, and
   /// has all of its small state.
   bool isByTensor() const { return rule == UpdateRule::Adafactor; }
@@ -64,7 +67,14 @@ struct OptimizerSpec {
 /// In the order in which help texts list them.
 const std::vector<OptimizerSpec> &optimizers();
 
-/// Null for a name that is none of them.
+/// The slot of the exponential moving average of the weights.
+constexpr const char *kAverage = "ema";
+/// d of it, unless a run says otherwise.
+constexpr double kAverageDecay = 0.999;
+/// "adamw-ema": the same optimizer, which keeps that average too.
+std::string withAverage(const std::string &optimizer);
+
+/// One of them, or one with an average; null for a name that is neither.
 const OptimizerSpec *findOptimizer(const std::string &name);
 
 /// "adamw, adam, sgd, ..."

@@ -58,6 +58,10 @@ std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) 
   auto number = [](const char *what, auto before, auto after) {
     return std::string(what) + " " + std::to_string(before) + ", not " + std::to_string(after);
   };
+  if (withAverage(made.optimizer) == now.optimizer)
+    return "no EMA of the weights, which this artifact keeps";
+  if (made.optimizer == withAverage(now.optimizer))
+    return "an EMA of the weights, which this artifact does not keep";
   if (made.optimizer != now.optimizer)
     return "optimizer " + made.optimizer + ", not " + now.optimizer;
   if (made.samples != now.samples)

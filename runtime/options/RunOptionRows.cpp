@@ -120,6 +120,9 @@ void addUpdate(Table &add) {
       "skip a step whose loss or gradient norm is more than this many standard deviations above the mean of "
       "the last 128",
       number(Positive));
+  add("ema", &O::ema,
+      "after accumc --ema: decay of the average of the weights, between 0 and 1 (default 0.999)",
+      number(Positive));
 }
 
 void addSchedule(Table &add) {
@@ -145,6 +148,9 @@ void addEvaluation(Table &add) {
   add("eval-every", &O::evalEvery, "evaluate every N steps", {.least = 1});
   add("best", &O::best, "keep the weights of the lowest evaluation loss here",
       {.shown = "FILE", .check = emptyComplaint, .agreement = Presence});
+  add("weights", &O::weights,
+      "what is evaluated and saved, --best too: trained (default), or their average, ema",
+      {.choices = {"trained", kAverage}, .modes = kEvaluating});
   add("eval-micro-batch", refuseEvaluationSize, "");
   add("eval-only", &O::evalOnly, "evaluate the weights of the artifact or of --resume; trains nothing",
       {.modes = kEvaluating});

@@ -16,6 +16,7 @@ struct HyperOptions {
   std::optional<double> lr, weightDecay, beta1, beta2, eps, momentum;
   std::optional<double> clipNorm;    ///< the global norm of the gradients is at most this
   std::optional<double> skipSpikes;  ///< standard deviations from which on a step is left out
+  std::optional<double> ema;         ///< d of the moving average of the weights, where there is one
   std::vector<std::string> decay;    ///< "all", "matrices" and globs over parameter names; none: matrices
   std::vector<std::string> lrScales; ///< `GLOB=X`: factors of the learning rate
 
@@ -50,6 +51,7 @@ struct RunOptions : HyperOptions, ScheduleOptions {
   std::string best;                        ///< the weights of the lowest loss
   uint64_t evalEvery = 0;                  ///< steps; 0: after the last one alone
   bool evalOnly = false;
+  std::string weights = "trained"; ///< that are evaluated and saved, or "ema"
   std::string init, initNames;
   bool initPartial = false;
   double maxSeconds = 0; ///< of training, 0: no limit

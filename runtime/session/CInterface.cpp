@@ -138,7 +138,7 @@ int accum_update(accum_session *session, uint64_t step, accum_step_result *resul
     // Sums of the program's own may find nobody: all ranks are here.
     if (Status status = own.ranks().meet(); !status)
       return status.error();
-    return own.training.update(step);
+    return own.update(step);
   });
 }
 
@@ -155,12 +155,16 @@ int accum_eval(accum_session *session, uint64_t step, accum_step_result *result)
 
 int accum_evaluate(accum_session *session, accum_evaluation *result) {
   return guarded(session, ACCUM_EVALUATES, [&](Session &own) {
-    auto outcome = own.evaluation.run();
+    auto outcome = own.evaluate();
     if (!outcome)
       return report(outcome.error());
     *result = *outcome;
     return 0;
   });
+}
+
+int accum_set_weights(accum_session *session, const char *which) {
+  return guarded([&] { return report(session->session->weights.use(which)); });
 }
 
 void accum_set_stop(accum_session *session, accum_stop wanted, void *user) {

@@ -20,7 +20,8 @@ constexpr std::pair<double accum_hyper_options::*, std::optional<double> HyperOp
     {&accum_hyper_options::eps, &HyperOptions::eps},
     {&accum_hyper_options::momentum, &HyperOptions::momentum},
     {&accum_hyper_options::clip_norm, &HyperOptions::clipNorm},
-    {&accum_hyper_options::skip_spikes, &HyperOptions::skipSpikes}};
+    {&accum_hyper_options::skip_spikes, &HyperOptions::skipSpikes},
+    {&accum_hyper_options::ema, &HyperOptions::ema}};
 
 HyperOptions hyperOf(const accum_hyper_options &options) {
   accum_hyper_options known; // a caller of an older header has fewer

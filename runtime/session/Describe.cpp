@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the manifest and the memory part of plan.json.
 #include "runtime/session/Describe.h"
+#include "runtime/artifact/Optimizers.h"
 #include "runtime/data/Staging.h"
 #include "runtime/files/Array.h"
 #include "runtime/files/File.h"
@@ -88,15 +89,19 @@ std::string memoryRow(const std::string &name, uint64_t bytes) {
 
 std::string describeMemory(const Artifact &artifact) {
   const Manifest &manifest = artifact.manifest;
-  uint64_t parameters = 0, slots = 0;
+  uint64_t parameters = 0, slots = 0, average = 0;
   for (const ParameterSpec &param : manifest.params) {
     parameters += param.bytes();
-    slots += param.slotBytes();
+    for (const SlotSpec &slot : param.slots)
+      (slot.name == kAverage ? average : slots) += param.bytes(slot);
   }
-  uint64_t rest = manifest.stateBytes - parameters - slots - manifest.gradients.bytes;
+  uint64_t rest = manifest.stateBytes - parameters - slots - average - manifest.gradients.bytes;
   std::string text = fmt::format("memory   per device{:>24}\n", "bytes");
   text += memoryRow("parameters", parameters) + memoryRow("gradients", manifest.gradients.bytes);
-  text += memoryRow("optimizer state", slots) + memoryRow("scalars, alignment", rest);
+  text += memoryRow("optimizer state", slots);
+  if (average > 0)
+    text += memoryRow("EMA of weights", average);
+  text += memoryRow("scalars, alignment", rest);
   text += memoryRow("state", manifest.stateBytes);
   if (artifact.program) {
     text += memoryRow("scratch", artifact.program->scratch_bytes);

@@ -34,7 +34,12 @@ Status checkApplies(const OptimizerSpec &optimizer, const HyperOptions &options)
   for (HyperName name : kNames)
     if (options.given(name) && !optimizer.find(name))
       return usage(std::string(flagOf(name)) + " belongs to " + ownersOf(name) +
-                   ", the artifact was compiled for " + optimizer.name);
+                   ", the artifact was compiled for " + optimizer.baseName());
+  if (options.ema && *options.ema >= 1)
+    return usage("--ema is " + std::to_string(*options.ema) + ", expected a number between 0 and 1");
+  if (options.ema && !optimizer.keepsAverage)
+    return usage("--ema is the decay of an average of the weights, and the artifact keeps none",
+                 {"accumc --ema compiles one in: it takes the memory of the weights once more"});
   if (!options.decay.empty() && !options.weightDecay)
     return usage("--decay says what decays, but --weight-decay is not given");
   return {};
@@ -58,7 +63,13 @@ Expected<Hyper> Hyper::make(const Manifest &manifest, const HyperOptions &option
   hyper.presets[ACCUM_HYPER_CORRECTION1] = 1;
   hyper.presets[ACCUM_HYPER_CORRECTION2] = 1;
   hyper.presets[ACCUM_HYPER_GRAD_SCALE] = 1;
+  if (hyper.optimizer->keepsAverage) {
+    hyper.ema = options.ema.value_or(kAverageDecay);
+    hyper.presets[ACCUM_HYPER_EMA] = 1 - hyper.ema;
+  }
   hyper.settled = options;
+  if (hyper.optimizer->keepsAverage)
+    hyper.settled.ema = hyper.ema;
   hyper.settled.lr = hyper.lr;
   hyper.settled.weightDecay = options.weightDecay.value_or(0);
   for (const HyperPreset &preset : hyper.optimizer->hypers) {

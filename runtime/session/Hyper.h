@@ -14,6 +14,7 @@ struct Hyper {
   double lr = 1e-3;
   HyperOptions settled;                   ///< with the defaults of what was not given and has one
   double clipNorm = 0, skipSpikes = 0;    ///< 0: not asked for
+  double ema = 0;                         ///< 0: no average is kept
   double presets[ACCUM_HYPER_COUNT] = {}; ///< entries that do not change from update to update
   Coefficients coefficients;
 

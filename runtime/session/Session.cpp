@@ -164,6 +164,8 @@ Status Session::give(Expected<Dataset> given, uint64_t step, uint64_t seed) {
 Expected<accum_step_result> Session::step(uint64_t step) {
   double started = now();
   Status status = select(step);
+  if (status)
+    status = weights.settleAverage();
   return status ? training.train(step, started) : status.error();
 }
 
@@ -181,7 +183,10 @@ Expected<accum_step_result> Session::eval(uint64_t step) {
 
 Expected<accum_step_result> Session::stepOver(Expected<Dataset> given, uint64_t step, uint64_t seed) {
   double started = now();
-  if (Status status = give(std::move(given), step, seed); !status)
+  Status status = give(std::move(given), step, seed);
+  if (status)
+    status = weights.settleAverage();
+  if (!status)
     return status.error();
   auto result = training.train(step, started);
   samples.forgetGiven();
@@ -194,6 +199,20 @@ Expected<accum_step_result> Session::accumulateOver(Expected<Dataset> given, uin
     return status.error();
   auto result = training.accumulate(step, started);
   samples.forgetGiven();
+  return result;
+}
+
+Expected<accum_step_result> Session::update(uint64_t step) {
+  Status status = training.pending().calls > 0 ? weights.settleAverage() : Status();
+  return status ? training.update(step) : status.error();
+}
+
+Expected<accum_evaluation> Session::evaluate() {
+  if (Status status = weights.exchangeForEvaluation(); !status)
+    return status.error();
+  auto result = evaluation.run();
+  if (Status status = weights.exchangeForEvaluation(); !status && result)
+    return status.error();
   return result;
 }
 
@@ -240,6 +259,7 @@ void Session::describe(accum_info &info) const {
   info.optimizer = manifest.optimizer.c_str();
   info.lr = numbers.rate;
   info.sent_bytes = training.sentBytes;
+  info.ema = numbers.ema();
   info.evaluated = evaluation.made.value_or(UINT64_MAX);
 }
 

@@ -33,7 +33,11 @@ public:
   /// See accum_accumulate.
   Expected<accum_step_result> accumulate(uint64_t step);
   Expected<accum_step_result> accumulateOver(Expected<Dataset> given, uint64_t step, uint64_t seed);
+  /// See accum_update.
+  Expected<accum_step_result> update(uint64_t step);
   Expected<accum_step_result> eval(uint64_t step);
+  /// Of the weights that Weights::use has named.
+  Expected<accum_evaluation> evaluate();
   /// Until `endTrial`, `tryStep` runs over these samples, the first `StepCut::samples` of them. Slugs
   /// `bad-data` (exit 3) for a number that no step can have, `usage` (exit 2) before a due update.
   Status beginTrial(Expected<Dataset> given, uint64_t seed);

@@ -23,6 +23,7 @@ public:
   Status clip(double norm);
   const Coefficients &coefficients() const { return hyper.coefficients; }
   double skipSpikes() const { return hyper.skipSpikes; }
+  double ema() const { return hyper.ema; }
   /// A checksum of all that decides step `step`.
   uint64_t contents(uint64_t step) const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading, random initialisation and saving.
 #include "runtime/weights/Parameters.h"
+#include "runtime/artifact/Optimizers.h"
 #include "runtime/data/Philox.h"
 #include "runtime/files/Array.h"
 #include "runtime/files/Convert.h"
@@ -93,6 +94,14 @@ Status randomizeOne(const ParameterSpec &param, const Draws &draws, StateMemory 
 
 bool contains(const std::string &name, const char *word) { return name.find(word) != std::string::npos; }
 
+/// A frozen one is its own average.
+uint64_t placeOf(const ParameterSpec &param, SavedTensor what) {
+  auto average = std::ranges::find(param.slots, kAverage, &SlotSpec::name);
+  if (what == SavedTensor::Average && average != param.slots.end())
+    return average->stateOffset;
+  return what == SavedTensor::Gradient ? param.gradOffset : param.stateOffset;
+}
+
 /// The names under which a parameter is written.
 std::vector<AliasSpec> namesFor(const ParameterSpec &param, SavedNames names) {
   if (names == SavedNames::Framework)
@@ -147,11 +156,11 @@ std::vector<TensorToWrite> tensorsToSave(const Manifest &manifest, const uint8_t
                                          SavedNames names) {
   std::vector<TensorToWrite> tensors;
   // The framework's loader wants frozen ones too.
-  bool isWhole = what == SavedTensor::Parameter && names == SavedNames::Framework;
+  bool isWhole = what != SavedTensor::Gradient && names == SavedNames::Framework;
   for (const ParameterSpec &param : manifest.params) {
     if (!param.trained && !isWhole)
       continue;
-    const uint8_t *data = state + (what == SavedTensor::Gradient ? param.gradOffset : param.stateOffset);
+    const uint8_t *data = state + placeOf(param, what);
     for (const AliasSpec &name : namesFor(param, names))
       tensors.push_back({name.name, data, param.dtype, param.shape, name.transposed,
                          what == SavedTensor::Gradient ? 0 : name.added});

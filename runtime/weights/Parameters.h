@@ -21,13 +21,13 @@ Status inventParameters(const Manifest &manifest, StateMemory &state);
 /// together.
 Status randomizeParameters(const Manifest &manifest, uint64_t seed, StateMemory &state);
 
-enum class SavedTensor { Parameter, Gradient };
+enum class SavedTensor { Parameter, Gradient, Average };
 enum class SavedNames { Onnx, Framework };
 
-/// The trained parameters, or their gradients, under every name and in the layout that the model file has, or
-/// the framework's loader wants, which takes frozen parameters too (FrameworkNames.h). In the dtype that is
-/// trained, whatever the model file has. Their data are `state` and the offset in a whole one, for a reader
-/// that knows where that is.
+/// The trained parameters, their gradients, or their moving averages, under every name and in the layout that
+/// the model file has, or the framework's loader wants, which takes frozen parameters too (FrameworkNames.h).
+/// In the dtype that is trained, whatever the model file has. Their data are `state` and the offset in a
+/// whole one, for a reader that knows where that is.
 std::vector<TensorToWrite> tensorsToSave(const Manifest &manifest, const uint8_t *state, SavedTensor what,
                                          SavedNames names);
 

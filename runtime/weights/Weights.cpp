@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // In from files, out into files, and by name.
 #include "runtime/weights/Weights.h"
+#include "runtime/artifact/Optimizers.h"
 #include "runtime/weights/FrameworkNames.h"
 #include "runtime/weights/OnnxWriter.h"
 #include "runtime/weights/Parameters.h"
@@ -103,7 +104,12 @@ void Weights::noteMissing(const std::string &names) {
 
 Status Weights::saveTensors(const std::string &kind, const std::string &names, const std::string &path,
                             bool keepOld) {
-  SavedTensor what = kind == "gradient" ? SavedTensor::Gradient : SavedTensor::Parameter;
+  bool isAverage = kind == kAverage && findOptimizer(manifest.optimizer)->keepsAverage;
+  SavedTensor what = kind == "gradient"             ? SavedTensor::Gradient
+                     : isAverage && !averageFollows ? SavedTensor::Average
+                                                    : SavedTensor::Parameter;
+  if (kind != "gradient" && kind != "parameter" && !isAverage)
+    return usage("there are no weights of kind `" + kind + "`");
   if (path.empty()) {
     noteMissing(names);
     return {};
@@ -119,7 +125,8 @@ Status Weights::save(const WeightsToSave &save) {
                  save.path + ": a model file keeps its names and types",
                  "usage",
                  {"--names framework and --export-dtype are for FILE.safetensors"}};
-  auto tensors = tensorsToSave(manifest, opened.state, SavedTensor::Parameter, savedNames(save.names));
+  SavedTensor what = takesAverage && !averageFollows ? SavedTensor::Average : SavedTensor::Parameter;
+  auto tensors = tensorsToSave(manifest, opened.state, what, savedNames(save.names));
   if (isOnnx)
     return saveModel(save, std::move(tensors));
   for (TensorToWrite &tensor : tensors)
@@ -191,6 +198,11 @@ Status Weights::write(const std::string &kind, const std::string &name, const ui
   if (bytes != place->bytes)
     return usage(kind + " `" + name + "` has " + std::to_string(place->bytes) + " bytes, not " +
                  std::to_string(bytes));
+  if (kind == kAverage) {
+    if (Status status = settleAverage(); !status)
+      return status;
+    place = placeOf(kind, name);
+  }
   for (uint64_t done = 0; done < bytes; done += Device::kPieceBytes) {
     uint64_t piece = std::min(bytes - done, Device::kPieceBytes);
     Status status = opened.memory.write(place->offset + done, piece,
@@ -208,7 +220,7 @@ Expected<Weights::TensorPlace> Weights::placeOf(const std::string &kind, const s
     return usage("the artifact has no parameter `" + name + "`");
   for (const SlotSpec &slot : param->slots)
     if (slot.name == kind)
-      return TensorPlace{slot.stateOffset, param->bytes(slot), param->dtype, &slot.shape};
+      return TensorPlace{averageOf(*param, slot), param->bytes(slot), param->dtype, &slot.shape};
   if (kind == "parameter")
     return TensorPlace{param->stateOffset, param->bytes(), param->dtype, &param->shape};
   if (kind == "gradient" && param->trained)
@@ -244,6 +256,7 @@ std::vector<ParameterSpec> Weights::checkpointed(bool withSlots) const {
       continue;
     ParameterSpec tensor;
     tensor.dtype = param.dtype;
+    tensor.trained = param.trained;
     auto add = [&](const std::string &name, const std::vector<int64_t> &shape, uint64_t offset) {
       tensor.onnxName = name;
       tensor.shape = shape;
@@ -253,7 +266,7 @@ std::vector<ParameterSpec> Weights::checkpointed(bool withSlots) const {
     add(param.onnxName, param.shape, param.stateOffset);
     for (const SlotSpec &slot : param.slots)
       if (withSlots)
-        add(slot.name + ":" + param.onnxName, slot.shape, slot.stateOffset);
+        add(slot.name + ":" + param.onnxName, slot.shape, averageOf(param, slot));
   }
   return tensors;
 }
@@ -261,8 +274,12 @@ std::vector<ParameterSpec> Weights::checkpointed(bool withSlots) const {
 Status Weights::resume(const std::string &tensors, bool weightsOnly) {
   if (Status status = carryFrozen(tensors); !status)
     return status;
+  averageFollows = weightsOnly; // else it is in the checkpoint
   Manifest held;
   held.params = checkpointed(!weightsOnly);
+  for (ParameterSpec &tensor : held.params)
+    if (weightsOnly && takesAverage && tensor.trained)
+      tensor.onnxName = std::string(kAverage) + ":" + tensor.onnxName;
   if (Status status = loadParameters(held, tensors, opened.memory); !status)
     return status;
   for (size_t p = 0; p < manifest.params.size(); ++p)

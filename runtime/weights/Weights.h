@@ -53,6 +53,13 @@ public:
   /// What a checkpoint holds.
   std::vector<ParameterSpec> checkpointed(bool withSlots) const;
 
+  /// See accum_set_weights. Slug `usage` (exit 2) for another word, and for an average that is not kept.
+  Status use(const std::string &which);
+  /// By all ranks together, before an update: a moving average begins at the weights. Once.
+  Status settleAverage();
+  /// By all ranks together, in front of what computes with the weights that `use` has named, and after it.
+  Status exchangeForEvaluation();
+
   /// See accum_read.
   Expected<accum_tensor> read(const std::string &kind, const std::string &name);
   /// `kind` as of `read`, but for scalars.
@@ -65,6 +72,8 @@ private:
     const std::vector<int64_t> *shape = nullptr;
   };
   Expected<TensorPlace> placeOf(const std::string &kind, const std::string &name) const;
+  uint64_t averageOf(const ParameterSpec &param, const SlotSpec &slot) const;
+  template <typename Body> Status overAverage(Body &&body);
   Status saveModel(const WeightsToSave &save, std::vector<TensorToWrite> tensors);
   bool isMergedWithNew(size_t p) const;
   void noteMissing(const std::string &names);
@@ -75,6 +84,8 @@ private:
   Manifest &manifest;
   std::set<size_t> carried; ///< frozen parameters whose values are not the artifact's
   std::set<size_t> unset;   ///< parameters that have no value yet
+  bool takesAverage = false;   ///< evaluations and saved weights: of the average
+  bool averageFollows = true;  ///< nothing was averaged so far: the average is the weights
 };
 
 } // namespace accum::runtime

@@ -10,8 +10,8 @@
 namespace accum::run {
 
 int Evaluator::bind() {
-  if (options.evalData.empty())
-    return 0;
+  if (int code = accum_set_weights(session, options.weights.c_str()); code || options.evalData.empty())
+    return code;
   std::vector<const char *> paths = pathsOf(options.evalData);
   accum_data_options data = dataOptions(options);
   return accum_bind_evaluation_files(session, paths.data(), paths.size(), &data);

@@ -12,7 +12,8 @@ class Evaluator {
 public:
   Evaluator(const Options &options, accum_session *session) : options(options), session(session) {}
 
-  /// Opens and checks the data, where there is some. An exit code.
+  /// Says which weights are evaluated and saved, and opens and checks the data, where there is some. An exit
+  /// code.
   int bind();
   /// Every --eval-every steps, and behind the last one.
   bool isDue(uint64_t done, bool isLast) const;

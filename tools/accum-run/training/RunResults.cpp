@@ -86,8 +86,9 @@ int RunResults::saveWeights() const {
     return 0;
   }
   std::vector<std::string> places = otherPlaces();
+  const char *kind = options.weights == "trained" ? "parameter" : options.weights.c_str();
   for (const std::string &instead : places)
-    if (accum_save(session, "parameter", options.names.c_str(), instead.c_str(), 1) == 0) {
+    if (accum_save(session, kind, options.names.c_str(), instead.c_str(), 1) == 0) {
       std::fprintf(stderr, "note: the weights are in %s instead\n", instead.c_str());
       return code;
     }

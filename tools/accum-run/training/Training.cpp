@@ -236,6 +236,8 @@ void Training::printNotes() {
     return;
   if (!options.lr && totalSteps() > 0)
     std::fprintf(stderr, "note: --lr is not given: %g (%s)\n", info.lr, info.optimizer);
+  if (!options.hyper.ema && info.ema > 0)
+    std::fprintf(stderr, "note: --ema is not given: %g\n", info.ema);
 }
 
 uint64_t Training::totalSteps() const {
