@@ -278,31 +278,6 @@ int accum_write_tensor(accum_session *session, const char *kind, const char *nam
                        uint64_t bytes);
 int accum_write(accum_session *session, const char *name, const void *data, uint64_t bytes);
 
-/* A comparison of accum_verify. */
-typedef struct accum_check {
-  const char *name;         /* what was compared with what, or whose gradient */
-  double measured, allowed; /* relative differences; allowed: what rounding may make of them */
-  int32_t ok;
-} accum_check;
-
-typedef struct accum_verify_options {
-  uint32_t size;                  /* sizeof(accum_verify_options) */
-  double seconds;                 /* for cuts, and as many for the gradient; 0: all cuts, and no gradient */
-  const accum_data_options *data; /* the seed, and how files are read; null: seed 0 */
-  const char *const *paths;       /* files, as accum_bind_files takes them, whose first samples are taken; */
-  size_t path_count;              /* at least a batch */
-  const accum_array *arrays; /* or the caller's samples; with more than one device all of them on every */
-  size_t array_count;        /* rank. Neither: synthetic ones */
-  void (*line)(void *user, const char *text);          /* of the report, as it is made, or null */
-  void (*check)(void *user, const accum_check *check); /* of each comparison, or null */
-  void *user;
-} accum_verify_options;
-/* Whether the step does not depend on how the batch is cut, and its gradient is that of the loss;
- * docs/verifying.md says how and what not. At the weights that are there; these, slots and later steps keep
- * their bits, gradients do not. All ranks call it. Slugs `not-the-same-step`, `wrong-gradient` and `nan`
- * (exit 4), `usage` (exit 2) between accum_accumulate and accum_update. */
-int accum_verify(accum_session *session, const accum_verify_options *options);
-
 /* Called after every micro-step of accum_step; for the last one (k + 1 == steps) after the update. */
 typedef void (*accum_observer)(void *user, const accum_session *session, uint32_t k, uint32_t steps);
 void accum_observe(accum_session *session, accum_observer observer, void *user);

@@ -4,6 +4,7 @@
 #include "python/src/Failure.h"
 #include "python/src/Parts.h"
 #include "python/src/SignalsLater.h"
+#include "runtime/accum_verify.h"
 #include <algorithm>
 #include <cmath>
 #include <nanobind/stl/optional.h>
@@ -372,8 +373,7 @@ void addSession(nb::module_ &module) {
       .def("init_weights", &Session::initWeights, "path"_a, "names"_a = nb::none(), "partial"_a = false)
       .def("checkpoint", &Session::checkpoint, "root"_a, "keep"_a = 0, "in_background"_a = false)
       .def("finish_checkpoint", &Session::finishCheckpoint)
-      .def("resume", &Session::resume, "path"_a, "weights_only"_a = false,
-           "weights"_a = "trained")
+      .def("resume", &Session::resume, "path"_a, "weights_only"_a = false, "weights"_a = "trained")
       .def("info", &Session::info)
       .def("notices", &Session::notices)
       .def_prop_ro("steps", &Session::stepsMade);

@@ -3,6 +3,7 @@
 #ifndef ACCUM_RUNTIME_VERIFY_TRIAL_H
 #define ACCUM_RUNTIME_VERIFY_TRIAL_H
 
+#include "runtime/accum_verify.h"
 #include "runtime/session/Session.h"
 #include <fmt/format.h>
 

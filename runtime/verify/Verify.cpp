@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum_verify: cuts, then the gradient.
+#include "runtime/accum_verify.h"
 #include "runtime/session/CInterface.h"
 #include "runtime/verify/CutCheck.h"
 #include "runtime/verify/GradientCheck.h"

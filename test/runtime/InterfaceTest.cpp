@@ -3,7 +3,7 @@
 // step.
 #include "runtime/accum_runtime.h"
 #include "test/runtime/Command.h"
-#include "test/runtime/ToyArtifact.h"
+#include "test/runtime/OpenedSession.h"
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -44,60 +44,6 @@ void *realloc(void *old, size_t bytes) {
 }
 #endif
 
-namespace {
-
-/// An open session on a toy artifact, bound to arrays in memory.
-struct Opened {
-  ToyData data;
-  std::vector<float> x, t;
-  accum_session *session = nullptr;
-
-  Opened(const ToyOptions &options, int64_t samples, int32_t threads) : data(makeToyData(samples)) {
-    accum_open_options open = {};
-    open.size = sizeof open;
-    open.threads = threads;
-    std::string artifact = writeToyArtifact(freshFolder("interface"), options);
-    EXPECT_EQ(accum_open(artifact.c_str(), &open, &session), 0) << accum_last_error();
-    x.assign(data.x.begin(), data.x.end());
-    t.assign(data.t.begin(), data.t.end());
-    withSamples(0, samples, [&](const accum_array *arrays, size_t count) {
-      accum_data_options order{};
-      order.size = sizeof order;
-      EXPECT_EQ(accum_bind_arrays(session, arrays, count, &order), 0) << accum_last_error();
-    });
-    accum_hyper_options hyper;
-    accum_hyper_defaults(&hyper);
-    hyper.lr = 0.125;
-    EXPECT_EQ(accum_set_hyper(session, &hyper), 0);
-  }
-  ~Opened() { accum_close(session); }
-
-  /// Calls use(arrays, count) with those that hold samples [first, first + samples).
-  template <typename Use> void withSamples(int64_t first, int64_t samples, Use &&use) const {
-    const int64_t xShape[] = {samples, kFeatures}, wordShape[] = {samples, kWords}, tShape[] = {samples};
-    accum_array arrays[] = {{"x", ACCUM_F32, 2, xShape, x.data() + first * kFeatures},
-                            {"ids", ACCUM_I64, 2, wordShape, data.ids.data() + first * kWords},
-                            {"mask", ACCUM_I64, 2, wordShape, data.mask.data() + first * kWords},
-                            {"t", ACCUM_F32, 1, tShape, t.data() + first}};
-    use(arrays, size_t(4));
-  }
-  int stepOver(uint64_t step, int64_t first, int64_t samples, accum_step_result &result) const {
-    int code = 0;
-    withSamples(first, samples, [&](const accum_array *arrays, size_t count) {
-      code = accum_step_arrays(session, step, arrays, count, 0, &result);
-    });
-    return code;
-  }
-
-  double read(const char *kind, const char *name) const {
-    accum_tensor tensor;
-    EXPECT_EQ(accum_read(session, kind, name, &tensor), 0) << accum_last_error();
-    return *static_cast<const double *>(tensor.data);
-  }
-};
-
-} // namespace
-
 /// More samples than memory could list: the order is computed.
 TEST(Interface, AnOrderTakesNoMemory) {
   Opened opened({.batch = 5, .devices = 1, .m = 2}, 6, 1);
@@ -109,87 +55,6 @@ TEST(Interface, AnOrderTakesNoMemory) {
   accum_step_result result;
   EXPECT_EQ(accum_step(opened.session, uint64_t(1) << 40, &result), 0) << accum_last_error();
   EXPECT_EQ(result.samples, 5);
-}
-
-TEST(Interface, NumbersThatAreNoneAreRefusedAndNothingChanges) {
-  Opened opened({.batch = 5, .m = 2}, 5, 1);
-  accum_info info;
-  for (double value : {double(NAN), -double(NAN), HUGE_VAL, -HUGE_VAL, -1.0})
-    for (double accum_hyper_options::*number :
-         {&accum_hyper_options::lr, &accum_hyper_options::weight_decay, &accum_hyper_options::clip_norm,
-          &accum_hyper_options::skip_spikes}) {
-      accum_hyper_options hyper;
-      accum_hyper_defaults(&hyper);
-      hyper.*number = value;
-      EXPECT_EQ(accum_set_hyper(opened.session, &hyper), kExitUsage) << value;
-      accum_schedule_options constant = {sizeof constant, 1, nullptr, nullptr, nullptr, nullptr};
-      EXPECT_EQ(accum_check_run("sgd", &hyper, &constant), kExitUsage) << value;
-      EXPECT_THAT(accum_last_error(), testing::HasSubstr("expected a number"));
-    }
-  accum_step_result result;
-  ASSERT_EQ(accum_step(opened.session, 0, &result), 0) << accum_last_error();
-  accum_get_info(opened.session, &info);
-  EXPECT_EQ(info.lr, 0.125);
-}
-
-TEST(Interface, NumbersSetBetweenStepsHoldFromTheNextOneOn) {
-  Opened opened({.batch = 5, .m = 2}, 5, 1);
-  accum_step_result result;
-  accum_info info;
-  for (double rate : {0.5, 0.25, 0.0}) {
-    accum_hyper_options hyper;
-    accum_hyper_defaults(&hyper);
-    hyper.lr = rate;
-    hyper.clip_norm = 0.01;
-    ASSERT_EQ(accum_set_hyper(opened.session, &hyper), 0) << accum_last_error();
-    double before = opened.read("parameter", "b");
-    ASSERT_EQ(accum_step(opened.session, 0, &result), 0) << accum_last_error();
-    accum_get_info(opened.session, &info);
-    EXPECT_EQ(info.lr, rate);
-    double factor = std::min(1.0, 0.01 / (result.gradient_norm + 1e-6));
-    EXPECT_NEAR(opened.read("parameter", "b"), before - rate * factor * opened.read("gradient", "b"), 1e-12);
-  }
-}
-
-/// By name as by structure, to the bit; what is not named stays.
-TEST(Interface, OptionsAreSetByName) {
-  Opened named({.batch = 5, .m = 2}, 5, 1), structured({.batch = 5, .m = 2}, 5, 1);
-  auto set = [&](std::vector<const char *> names, std::vector<const char *> texts) {
-    return accum_set(named.session, names.data(), texts.data(), names.size());
-  };
-  ASSERT_EQ(set({"lr", "clip-norm"}, {"0.3", "0.01"}), 0) << accum_last_error();
-  ASSERT_EQ(set({"schedule", "steps", "warmup"}, {"linear", "8", "2"}), 0) << accum_last_error();
-  ASSERT_EQ(set({"weight-decay"}, {"0.1"}), 0) << accum_last_error();
-  accum_hyper_options hyper;
-  accum_hyper_defaults(&hyper);
-  hyper.lr = 0.3;
-  hyper.clip_norm = 0.01;
-  hyper.weight_decay = 0.1;
-  ASSERT_EQ(accum_set_hyper(structured.session, &hyper), 0);
-  accum_schedule_options schedule = {sizeof schedule, 8, "linear", "2", nullptr, nullptr};
-  ASSERT_EQ(accum_set_schedule(structured.session, &schedule), 0);
-  accum_step_result result;
-  for (uint64_t step = 0; step < 4; ++step) {
-    for (const char *bad : {"-1", "nan", "x"})
-      EXPECT_EQ(set({"lr"}, {bad}), kExitUsage); // and changes nothing
-    ASSERT_EQ(accum_step(named.session, step, &result), 0) << accum_last_error();
-    ASSERT_EQ(accum_step(structured.session, step, &result), 0) << accum_last_error();
-    EXPECT_EQ(named.read("parameter", "b"), structured.read("parameter", "b"));
-  }
-  const char *momentum[] = {"momentum"}, *text[] = {"0.9"};
-  EXPECT_EQ(accum_check_options("sgd", momentum, text, 1), kExitUsage);
-  EXPECT_THAT(accum_last_error(), testing::HasSubstr("--momentum belongs to sgd-momentum"));
-  EXPECT_EQ(accum_check_options("sgd-momentum", momentum, text, 1), 0);
-}
-
-TEST(Interface, OptionsAreListed) {
-  size_t count = 0;
-  bool hasNorm = false;
-  for (; const accum_run_option *row = accum_run_option_at(count); ++count)
-    if (std::string(row->name) == "clip-norm")
-      hasNorm = row->is_set && std::string(row->python) == "float | None = None";
-  EXPECT_GE(count, 60u);
-  EXPECT_TRUE(hasNorm);
 }
 
 TEST(Interface, StepsReadsAndEvaluates) {

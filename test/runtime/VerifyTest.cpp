@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum_verify between two steps (oracle: the same run without it).
-#include "runtime/accum_runtime.h"
+#include "runtime/accum_verify.h"
 #include "test/runtime/ToyArtifact.h"
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report as it is made.
 #include "tools/accum-run/training/Verification.h"
+#include "runtime/accum_verify.h"
 #include "tools/accum-run/training/RunData.h"
 #include <cstdio>
 
