@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folding of known values: elementwise functions, casts, scans, reductions, ranges.
 #include "compiler/Import/content/Content.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace accum::import {
@@ -64,7 +65,7 @@ Folded foldElementwise(ElementwiseFn fn, llvm::ArrayRef<const Content *> operand
     strides.push_back(alignedStrides(*operand, shape->size()));
   DType type = operands.back()->dtype;
   Index slab(slabOf(*shape)), stored = movingSizes(strides, slab), index(slab.size(), 0);
-  if (!isFoldable(staticShape(stored)) || ShapedType::getNumElements(stored) > most)
+  if (!isFoldable(staticShape(stored)) || mlir::ShapedType::getNumElements(stored) > most)
     return std::nullopt;
   std::vector<Element> elements;
   bool isEmpty = llvm::is_contained(slab, 0);
