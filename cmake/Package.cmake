@@ -34,7 +34,8 @@ install(SCRIPT cmake/BundleLibraries.cmake COMPONENT libraries EXCLUDE_FROM_ALL)
 # What the Python package carries beside its own (python/collect goes on from there).
 install(TARGETS accumc accum-run accum-plan accum-diff RUNTIME DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)
 install(TARGETS accum_compiler accum_runtime accum_mpi LIBRARY DESTINATION lib NAMELINK_SKIP COMPONENT wheel EXCLUDE_FROM_ALL)
-install(FILES runtime/accum_program.h runtime/accum_runtime.h runtime/accum_verify.h compiler/Driver/accum_compiler.h
+install(FILES runtime/accum_outputs.h runtime/accum_program.h runtime/accum_runtime.h runtime/accum_verify.h
+  compiler/Driver/accum_compiler.h
   DESTINATION include/accum COMPONENT wheel EXCLUDE_FROM_ALL)
 
 # The archive holds the runtime and its libraries; CPackDebian.cmake changes that for Debian's packages.

@@ -28,7 +28,8 @@ enum accum_rank_action {
   ACCUM_READS,
   ACCUM_COMPARES,
   ACCUM_SHARES,
-  ACCUM_LEAVES
+  ACCUM_LEAVES,
+  ACCUM_PREDICTS
 };
 
 typedef struct accum_collectives_v1 {

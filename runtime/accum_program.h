@@ -220,6 +220,9 @@ typedef struct accum_runtime_v1 {
    * call that ends that. */
   int (*start_fetch)(accum_ctx *, void *target, uint64_t offset, uint64_t bytes);
   int (*start_store)(accum_ctx *, uint64_t offset, const void *source, uint64_t bytes);
+  /* In a loop of a prediction: the rows that the micro-step has of output `number`, a position in the
+   * manifest's `outputs`; those behind the valid ones repeat a sample. They may change when it returns. */
+  int (*output)(accum_ctx *, uint32_t number, const void *rows, uint64_t bytes);
 } accum_runtime_v1;
 
 typedef struct accum_program_v1 {
@@ -230,6 +233,9 @@ typedef struct accum_program_v1 {
   int (*step)(accum_ctx *, uint32_t k_steps, const accum_hyper *);
   /* Forward and loss over k_steps micro-batches, nothing is updated. */
   int (*eval)(accum_ctx *, uint32_t k_steps);
+  /* The model's outputs over k_steps micro-batches. Null where the program has none, and not there at all
+   * where `size` ends before. */
+  int (*predict)(accum_ctx *, uint32_t k_steps);
 } accum_program_v1;
 
 /* The symbol of program.so. */

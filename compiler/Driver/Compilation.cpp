@@ -5,8 +5,10 @@
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/WholeBatch.h"
 #include "compiler/Report/Explain.h"
+#include "dialects/Device/DeviceDialect.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/Registration.h"
+#include "dialects/Train/Outputs.h"
 #include "dialects/Train/SplitBatch.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
@@ -133,6 +135,7 @@ LogicalResult Compilation::import() {
   }
   request.planOnly = options.planOnly || options.checkOnly || !options.toPhase.empty();
   request.isOneOfSizes = options.isOneOfSizes;
+  request.outputs = options.checkOnly || options.isOneOfSizes ? "none" : options.outputs;
   import::Failures failures;
   module = import::importModel(context, request, report, failures);
   for (const import::Failure &failure : failures)
@@ -170,10 +173,22 @@ PhaseOptions Compilation::phaseOptions() {
   return phases;
 }
 
+/// Outputs that were asked for by name are there; of others the module keeps why they are not.
+LogicalResult Compilation::settleOutputs() {
+  auto left = report.outputsLeftOut;
+  left.insert(left.end(), verdict.outputsLeftOut.begin(), verdict.outputsLeftOut.end());
+  for (const auto &[name, why] : left) {
+    train::leaveOutput(*module, name, why);
+    if (options.outputs != "auto")
+      diagnostics.add(fmt::format("--outputs: `{}` {} [no-such-output]", name, why));
+  }
+  return success(left.empty() || options.outputs == "auto");
+}
+
 /// Stand-ins of what import refused must not get further than here.
 LogicalResult Compilation::check() {
   LogicalResult placed = checkPlacement(*module, verdict);
-  return success(succeeded(placed) && report.crossBatch.empty());
+  return success(succeeded(placed) && report.crossBatch.empty() && succeeded(settleOutputs()));
 }
 
 /// Unless an option has ended it before.
@@ -296,9 +311,23 @@ LogicalResult Compilation::write() { return write(artifactOptions()); }
 
 bool Compilation::planOnly() { return succeeded(load()) && succeeded(runPhases()); }
 
+/// What a run can predict, before the program is made or after.
+static std::vector<std::string> outputNames(ModuleOp module) {
+  std::vector<std::string> names;
+  if (auto predict = module.lookupSymbol<train::StepOp>(train::kPredictFunction))
+    for (train::OutputOp output : train::outputsOf(predict))
+      names.push_back(output.getName().str());
+  for (auto program : module.getOps<device::ProgramOp>())
+    if (auto outputs = program.getOutputs())
+      for (auto output : outputs->getAsRange<DictionaryAttr>())
+        names.push_back(output.getAs<StringAttr>("name").str());
+  return names;
+}
+
 nlohmann::ordered_json Compilation::toJson() const {
   nlohmann::ordered_json json = driver::toJson(options, report);
   json["reason"] = "ok";
+  json["outputs"] = outputNames(*module);
   if (!planning.search.candidates.empty())
     json["search"] = planner::toJson(planning.search, planning.budgets);
   for (const planner::TriedMode &each : planning.search.modes)

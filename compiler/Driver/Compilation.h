@@ -81,6 +81,7 @@ private:
   mlir::LogicalResult import();
   mlir::LogicalResult resume();
   PhaseOptions phaseOptions();
+  mlir::LogicalResult settleOutputs();
   mlir::LogicalResult check();
   mlir::LogicalResult run(Phase phase, void (*build)(mlir::OpPassManager &, const PhaseOptions &));
   mlir::LogicalResult runPhases();

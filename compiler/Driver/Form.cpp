@@ -25,14 +25,17 @@ FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
   problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
   problem.tokensPerSample = tokensPerSample(step);
   problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
-  if (auto eval = module.lookupSymbol<train::StepOp>("eval")) {
-    planner::Problem evaluation = buildProblem(eval);
-    orderParameters(layout->manifest, inParts, evaluation);
-    noteReadAs(problem, evaluation);
-    if (auto rooms = planner::unitRooms(evaluation, {/*cutParameters=*/true, options.devices}))
-      problem.gatheredElsewhere = rooms->onDemand.gathered;
-  }
-  return Form{std::move(problem)};
+  std::vector<planner::Problem> all = {std::move(problem)};
+  for (auto other : module.getOps<train::StepOp>())
+    if (other != step) {
+      all.push_back(buildProblem(other));
+      orderParameters(layout->manifest, inParts, all.back());
+    }
+  noteReadAs(all);
+  for (const planner::Problem &other : llvm::drop_begin(all))
+    if (auto rooms = planner::unitRooms(other, {/*cutParameters=*/true, options.devices}))
+      all.front().gatheredElsewhere = std::max(all.front().gatheredElsewhere, rooms->onDemand.gathered);
+  return Form{std::move(all.front())};
 }
 
 /// `--plan FILE`.

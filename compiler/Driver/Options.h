@@ -50,8 +50,9 @@ struct Options : planner::Options {
   std::vector<std::string> trainable, freeze, ties, trustBackward;
   bool untie = false;
   std::string optimizer = "adamw";
-  bool ema = false;   ///< an average of the weights beside what the optimizer keeps
-  std::string metric; // empty, or "accuracy"
+  bool ema = false;             ///< an average of the weights beside what the optimizer keeps
+  std::string metric;           // empty, or "accuracy"
+  std::string outputs = "auto"; // to predict: auto, none, or names with commas between
   std::string precision = "f32";
   std::string microBatchText = "auto"; // of microBatch, or explore[:MIN..MAX]
   std::string onCrossBatch = "reject";

@@ -11,6 +11,7 @@
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Verify/Verify.h"
 #include "compiler/Report/Explain.h"
+#include "dialects/Train/Outputs.h"
 #include "dialects/Train/SplitBatch.h"
 #include "mlir/IR/Threading.h"
 #include "passes/Pipelines.h"
@@ -108,11 +109,11 @@ planner::Error explainNoFit(const planner::Search &search, ModuleOp module, cons
   return error;
 }
 
-/// The same micro-batch for @eval, in the scratch that the step has anyway; where it needs more, as little as
-/// can be.
-FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
-                                  const planner::DeviceProfile &profile, Messages &messages) {
-  planner::Problem problem = buildProblem(eval);
+/// The same micro-batch for another step, in the scratch that the step has anyway; where it needs more, as
+/// little as can be.
+FailureOr<planner::Plan> planBeside(train::StepOp other, const planner::Plan &step,
+                                    const planner::DeviceProfile &profile, Messages &messages) {
+  planner::Problem problem = buildProblem(other);
   if (auto sharing = planner::sharingOf(step))
     problem = planner::sharedProblem(problem, *sharing, step.devices);
   planner::Options options;
@@ -129,12 +130,34 @@ FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
   if (!search)
     return report(search.error(), messages);
   if (!search->plan) {
-    messages.add("internal: the evaluation program could not be planned");
+    messages.add(fmt::format("internal: @{} could not be planned", other.getSymName().str()));
     return failure();
   }
   if (planner::Status status = planner::verify(problem, *search->plan); !status)
     return report(status.error(), messages);
   return *search->plan;
+}
+
+/// Outputs that nobody asked for by name cost no memory: where they need more than the step, they are left
+/// out.
+FailureOr<std::optional<planner::Plan>> planOutputs(ModuleOp module, const Options &options,
+                                                    const planner::Plan &step,
+                                                    const planner::DeviceProfile &profile,
+                                                    Messages &messages) {
+  auto predict = module.lookupSymbol<train::StepOp>(train::kPredictFunction);
+  if (!predict)
+    return std::optional<planner::Plan>();
+  auto plan = planBeside(predict, step, profile, messages);
+  if (failed(plan))
+    return failure();
+  if (options.outputs != "auto" || plan->scratch <= step.scratch)
+    return std::optional(*plan);
+  for (train::OutputOp output : train::outputsOf(predict))
+    train::leaveOutput(module, output.getName(),
+                       fmt::format("needs {} more memory than a step of training",
+                                   planner::formatBytes(plan->scratch - step.scratch)));
+  predict.erase();
+  return std::optional<planner::Plan>();
 }
 
 /// `--dump-phases FOLDER`: what the planner was asked, for accum-plan.
@@ -277,10 +300,16 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
     return report(explainNoFit(result, module, fitsOtherwise(problem, *profile, asked)), messages);
   if (planner::Status status = planner::verify(problem, *result.plan); !status)
     return report(status.error(), messages);
-  auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, messages);
+  auto evalPlan = planBeside(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, messages);
   if (failed(evalPlan))
     return failure();
-  applyPlan(module, problem, *result.plan, *evalPlan);
+  auto outputs = planOutputs(module, options, *result.plan, *profile, messages);
+  if (failed(outputs))
+    return failure();
+  std::vector<planner::Plan> others = {*evalPlan};
+  if (*outputs)
+    others.push_back(**outputs);
+  applyPlan(module, problem, *result.plan, others);
   return success();
 }
 

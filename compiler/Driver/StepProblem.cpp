@@ -107,12 +107,17 @@ void orderParameters(const runtime::Manifest &manifest, const llvm::StringSet<> 
     }
 }
 
-void noteReadAs(planner::Problem &step, planner::Problem &eval) {
-  for (auto [one, other] : llvm::zip_equal(step.parameters, eval.parameters)) {
-    bool isCopied = !one.copyReaders.empty() || !other.copyReaders.empty();
-    bool isRead = !one.readers.empty() || !other.readers.empty();
-    one.readAs = !isCopied ? planner::ReadAs::Itself : isRead ? planner::ReadAs::Both : planner::ReadAs::Copy;
-    other.readAs = one.readAs;
+void noteReadAs(std::vector<planner::Problem> &steps) {
+  for (size_t number = 0; number < steps.front().parameters.size(); ++number) {
+    bool isCopied = false, isRead = false;
+    for (const planner::Problem &step : steps) {
+      isCopied |= !step.parameters[number].copyReaders.empty();
+      isRead |= !step.parameters[number].readers.empty();
+    }
+    for (planner::Problem &step : steps)
+      step.parameters[number].readAs = !isCopied ? planner::ReadAs::Itself
+                                       : isRead  ? planner::ReadAs::Both
+                                                 : planner::ReadAs::Copy;
   }
 }
 

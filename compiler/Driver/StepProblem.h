@@ -26,9 +26,9 @@ void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &i
 void orderParameters(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
                      planner::Problem &problem);
 
-/// Says of each parameter what the commands of @step and @eval read of it, in both problems, whose parameters
-/// are the same.
-void noteReadAs(planner::Problem &step, planner::Problem &eval);
+/// Says of each parameter what the commands of a module's steps read of it, in the problems of all, whose
+/// parameters are the same.
+void noteReadAs(std::vector<planner::Problem> &steps);
 
 /// Samples are sequences where the first input has a second axis: its extent; else 0.
 int64_t tokensPerSample(train::StepOp step);

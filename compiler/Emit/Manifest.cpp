@@ -6,6 +6,7 @@
 #include "compiler/Import/parameters/ModuleNames.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/Outputs.h"
 #include "dialects/Train/ParameterName.h"
 #include "dialects/Train/SplitBatch.h"
 #include "passes/Schedule/StateLayout.h"
@@ -77,6 +78,7 @@ void addPhases(device::ProgramOp program, runtime::Manifest &manifest) {
   for (auto phase : program.getPhases().getAsRange<DictionaryAttr>())
     manifest.phases.push_back({.name = phase.getAs<StringAttr>("name").str(),
                                .isEval = phase.contains("eval"),
+                               .isPredict = phase.contains("predict"),
                                .isLoop = phase.contains("loop"),
                                .length = lengthOf(phase),
                                .addsGradients = phase.contains("gradients")});
@@ -89,6 +91,19 @@ void addPhases(device::ProgramOp program, runtime::Manifest &manifest) {
   for (auto [phase, inputs] : llvm::zip_equal(manifest.phases, reads))
     for (size_t input : inputs)
       phase.inputs.push_back(manifest.inputs[input].name);
+}
+
+void addOutputs(ModuleOp module, device::ProgramOp program, runtime::Manifest &manifest) {
+  if (auto outputs = program.getOutputs())
+    for (auto output : outputs->getAsRange<DictionaryAttr>()) {
+      auto type = cast<RankedTensorType>(output.getAs<TypeAttr>("type").getValue());
+      manifest.outputs.push_back({output.getAs<StringAttr>("name").str(),
+                                  dtypeOf(type.getElementType()).value_or(ACCUM_F32), type.getShape().vec()});
+    }
+  if (auto left = module->getAttrOfType<ArrayAttr>(train::kOutputsLeftOut))
+    for (auto output : left.getAsRange<DictionaryAttr>())
+      manifest.outputsLeftOut.push_back(
+          {output.getAs<StringAttr>("name").str(), output.getAs<StringAttr>("why").str()});
 }
 
 void addCommands(device::ProgramOp program, runtime::Manifest &manifest) {
@@ -178,6 +193,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   runtime::markRuntimeInputs(manifest.inputs);
   addLengths(module, program, manifest);
   addPhases(program, manifest);
+  addOutputs(module, program, manifest);
   for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params)) {
     spec.onnxName = train::onnxName(param).str();
     spec.framework = frameworkNames(param);

@@ -16,11 +16,11 @@ namespace accum::emit {
 namespace {
 
 /// What the printed helpers and functions use themselves.
-constexpr StringRef kReserved[] = {"ctx",        "k",      "k_steps", "hyper",   "row",     "rows",
-                                   "first",      "failed", "rng",     "last",    "write",   "add",
-                                   "accumulate", "step",   "eval",    "launch",  "gemm",    "main",
-                                   "attention",  "Matrix", "Batch",   "uint8_t", "int32_t", "uint32_t",
-                                   "uint64_t",   "std",    "Kernel",  "program"};
+constexpr StringRef kReserved[] = {"ctx",        "k",         "k_steps", "hyper",   "row",     "rows",
+                                   "first",      "failed",    "rng",     "last",    "write",   "add",
+                                   "accumulate", "step",      "eval",    "predict", "launch",  "gemm",
+                                   "main",       "attention", "Matrix",  "Batch",   "uint8_t", "int32_t",
+                                   "uint32_t",   "uint64_t",  "std",     "Kernel",  "program"};
 constexpr StringRef kDone = "done"; ///< where there are several lengths
 
 template <typename Op> bool uses(mlir::Region &region, llvm::function_ref<bool(Op)> what) {
@@ -68,6 +68,8 @@ void CppPrinter::print(StringRef title) {
   printCppHelpers(program, out);
   printFunction("int step(accum_ctx *ctx, uint32_t k_steps, const accum_hyper *hyper)", program.getStep());
   printFunction("int eval(accum_ctx *ctx, uint32_t k_steps)", program.getEval());
+  if (!program.getPredict().empty())
+    printFunction("int predict(accum_ctx *ctx, uint32_t k_steps)", program.getPredict());
   printTable();
 }
 
@@ -98,7 +100,7 @@ void CppPrinter::printPhases() {
   out << "// Rows of the manifest's `phases`: the loops over micro-batches.\nnamespace phase {\n";
   for (auto [number, attribute] : llvm::enumerate(program.getPhases())) {
     auto row = llvm::cast<mlir::DictionaryAttr>(attribute);
-    llvm::StringRef prefix = row.contains("eval") ? "eval " : "";
+    llvm::StringRef prefix = row.contains("eval") ? "eval " : row.contains("predict") ? "predict " : "";
     std::string name = (prefix + row.getAs<mlir::StringAttr>("name").getValue()).str();
     if (auto length = row.getAs<mlir::IntegerAttr>("length"))
       name += " at " + lengthText((*program.getLengths())[length.getInt()]);
@@ -186,6 +188,10 @@ void CppPrinter::printOp(mlir::Operation *op) {
         printCheck(formatv("ctx->rt->{0}store(ctx, {1}, {2}, {3})", store.getStart() ? "start_" : "",
                            store.getOffset(), name(store.getSource()),
                            definition(store.getSource()).getBytes()));
+      })
+      .Case([&](OutputOp output) {
+        printCheck(formatv("ctx->rt->output(ctx, {0}, {1}, {2})", output.getNumber(),
+                           name(output.getSource()), definition(output.getSource()).getBytes()));
       })
       .Case([&](ZeroOp zero) {
         printCheck(formatv("{0}ctx->rt->zero(ctx, {1}, {2}){3}", zero.getIfFirst() ? "first ? " : "",
@@ -308,7 +314,8 @@ void CppPrinter::printTable() {
       << "    .size = sizeof(accum_program_v1),\n"
       << formatv("    .state_bytes = {0},\n    .scratch_bytes = {1},\n    .m = {2},\n    .devices = {3},\n",
                  program.getStateBytes(), program.getScratchBytes(), program.getM(), program.getDevices())
-      << "    .step = step,\n    .eval = eval,\n};\n\n} // namespace\n\n"
+      << "    .step = step,\n    .eval = eval,\n    .predict = "
+      << (program.getPredict().empty() ? "nullptr" : "predict") << ",\n};\n\n} // namespace\n\n"
       << "extern \"C\" const accum_program_v1 *accum_program(void) { return &program; }\n";
 }
 

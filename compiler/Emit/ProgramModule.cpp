@@ -14,7 +14,7 @@ using namespace accum::device;
 namespace accum::emit {
 namespace {
 
-/// step or eval: a call after the other, each followed by a branch to the exit.
+/// step, eval or predict: a call after the other, each followed by a branch to the exit.
 class FunctionWriter {
 public:
   FunctionWriter(llvm::Function *function, mlir::Region &region);
@@ -145,6 +145,11 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
         check(call(store.getStart() ? offsetof(accum_runtime_v1, start_store)
                                     : offsetof(accum_runtime_v1, store),
                    {b.getInt64(store.getOffset()), pointer(store.getSource()), bytes(store.getSource())}));
+      })
+      .Case([&](OutputOp output) {
+        check(call(offsetof(accum_runtime_v1, output),
+                   {b.getInt32(static_cast<uint32_t>(output.getNumber())), pointer(output.getSource()),
+                    bytes(output.getSource())}));
       })
       .Case([&](ZeroOp zero) { writeZero(zero); })
       .Case([&](CopyOp copy) { writeCopy(copy); })
@@ -380,7 +385,12 @@ std::unique_ptr<llvm::Module> programModule(ProgramOp program, llvm::LLVMContext
   llvm::Function *eval = addFunction(*module, "eval", /*takesHyper=*/false);
   FunctionWriter(step, program.getStep()).write();
   FunctionWriter(eval, program.getEval()).write();
-  addProgramTable(*module, program, step, eval);
+  llvm::Function *predict = nullptr;
+  if (!program.getPredict().empty()) {
+    predict = addFunction(*module, "predict", /*takesHyper=*/false);
+    FunctionWriter(predict, program.getPredict()).write();
+  }
+  addProgramTable(*module, program, {step, eval, predict});
   assert(!llvm::verifyModule(*module, &llvm::errs()));
   return module;
 }

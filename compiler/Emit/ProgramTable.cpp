@@ -7,10 +7,10 @@
 
 namespace accum::emit {
 
-void addProgramTable(llvm::Module &module, device::ProgramOp program, llvm::Function *step,
-                     llvm::Function *eval) {
+void addProgramTable(llvm::Module &module, device::ProgramOp program, const ProgramFunctions &functions) {
   static_assert(offsetof(accum_program_v1, eval) == offsetof(accum_program_v1, step) + sizeof(void *) &&
-                sizeof(accum_program_v1) == offsetof(accum_program_v1, eval) + sizeof(void *));
+                offsetof(accum_program_v1, predict) == offsetof(accum_program_v1, eval) + sizeof(void *) &&
+                sizeof(accum_program_v1) == offsetof(accum_program_v1, predict) + sizeof(void *));
   accum_program_v1 table = {ACCUM_ABI_VERSION,
                             sizeof(accum_program_v1),
                             program.getStateBytes(),
@@ -18,11 +18,16 @@ void addProgramTable(llvm::Module &module, device::ProgramOp program, llvm::Func
                             static_cast<uint32_t>(program.getM()),
                             static_cast<uint32_t>(program.getDevices()),
                             nullptr,
+                            nullptr,
                             nullptr};
   llvm::LLVMContext &context = module.getContext();
   llvm::StringRef bytes(reinterpret_cast<const char *>(&table), offsetof(accum_program_v1, step));
-  auto *initial = llvm::ConstantStruct::getAnon(
-      {llvm::ConstantDataArray::getString(context, bytes, /*AddNull=*/false), step, eval});
+  llvm::Constant *predict = functions.predict;
+  if (!predict)
+    predict = llvm::ConstantPointerNull::get(llvm::PointerType::get(context, 0));
+  auto *initial =
+      llvm::ConstantStruct::getAnon({llvm::ConstantDataArray::getString(context, bytes, /*AddNull=*/false),
+                                     functions.step, functions.eval, predict});
   auto *global = new llvm::GlobalVariable(module, initial->getType(), /*isConstant=*/true,
                                           llvm::GlobalValue::PrivateLinkage, initial, "program");
   global->setAlignment(llvm::Align(8));

@@ -7,8 +7,11 @@
 
 namespace accum::emit {
 
-/// Defines accum_program(), which returns a constant table with these two functions.
-void addProgramTable(llvm::Module &module, device::ProgramOp program, llvm::Function *step,
-                     llvm::Function *eval);
+struct ProgramFunctions {
+  llvm::Function *step, *eval, *predict; ///< predict may be null
+};
+
+/// Defines accum_program(), which returns a constant table with these functions.
+void addProgramTable(llvm::Module &module, device::ProgramOp program, const ProgramFunctions &functions);
 
 } // namespace accum::emit

@@ -10,7 +10,9 @@
 #include "compiler/Import/walk/Draws.h"
 #include "compiler/Import/walk/Forward.h"
 #include "compiler/Import/walk/ModuleCounts.h"
+#include "compiler/Import/walk/Outputs.h"
 #include "compiler/Import/walk/UnreadInputs.h"
+#include "dialects/Train/Outputs.h"
 #include "dialects/Train/ParameterName.h"
 #include "dialects/Train/SplitBatch.h"
 #include "llvm/ADT/STLExtras.h"
@@ -134,14 +136,41 @@ static void buildSplit(const Decided &from, ModuleOp module, func::FuncOp functi
     report.entries.push_back(rest.getArgAttrOfType<StringAttr>(i, "train.name").str());
 }
 
+/// @predict, beside what is trained: an output that cannot be had is no failure of that.
+static void buildOutputs(const Decided &from, ModuleOp module, ImportReport &report) {
+  if (from.options.outputs == "none")
+    return;
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto function = func::FuncOp::create(builder, module.getLoc(), train::kPredictFunction,
+                                       builder.getFunctionType({}, {}));
+  function.addEntryBlock();
+  Forward forward(from.model, from.inputs, from.options, std::nullopt, function, module, from.table);
+  bool isOutput = from.choice.kind == LossChoice::Kind::Output;
+  buildPredict(forward, function, from.model.graph, from.options.outputs, isOutput ? from.choice.output : "",
+               report);
+}
+
 static void buildForward(const Decided &from, ModuleOp module, func::FuncOp function, ImportReport &report,
                          Failures &failures) {
   if (from.options.splitBatch)
     return buildSplit(from, module, function, report, failures);
   Forward forward(from.model, from.inputs, from.options, from.options.wholeBatch, function, module,
                   from.table);
-  if (Value loss = forward.build(from.choice, report, failures))
-    forward.finish(loss);
+  Value loss = forward.build(from.choice, report, failures);
+  if (!loss)
+    return;
+  SmallVector<Value> results = {loss};
+  SmallVector<StringRef> names;
+  // What is compared with itself at another size has a loss alone.
+  auto scalars = from.options.isOneOfSizes ? decltype(forward.scalarsBeside("")){}
+                                           : forward.scalarsBeside(from.choice.output);
+  for (const auto &[name, value] : scalars) {
+    results.push_back(value);
+    names.push_back(name);
+  }
+  forward.finish(results);
+  if (!names.empty())
+    function->setAttr(train::kScalarNames, OpBuilder(function).getStrArrayAttr(names));
 }
 
 OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &options, ImportReport &report,
@@ -205,6 +234,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   buildForward({*model, options, *inputs, *choice, *table}, *module, function, report, failures);
   if (!failures.empty())
     return {};
+  if (report.crossBatch.empty())
+    buildOutputs({*model, options, *inputs, *choice, *table}, *module, report);
   if (std::optional<Failure> replaced = readInTheirPlace(model->graph, function)) {
     failures.push_back(*replaced);
     return {};

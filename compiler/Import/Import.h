@@ -25,6 +25,9 @@ struct ImportOptions {
   /// Patterns over the names of functions whose own backward pass, which the file does not hold, is the
   /// derivative of their forward.
   std::vector<std::string> trustedBackward;
+  /// Which outputs of the graph a run can predict: `none`, `auto` (all that can be told per sample from what
+  /// the loss reads), or names with commas between, each of which must be one.
+  std::string outputs = "none";
   bool planOnly = false;     ///< weights may be missing
   bool isOneOfSizes = false; ///< see Emitter::isOneOfSizes
   /// Batch size that becomes part of every shape, for graphs that relate samples; each argument of @forward
@@ -60,6 +63,8 @@ struct ImportReport {
   std::string lossKind;   ///< `output`, `cross-entropy`, `causal-lm`, `next-token`, `mse`, `bce`
   std::string lossOutput; ///< the ONNX output that it is, or is taken on
   std::vector<std::string> otherLosses; ///< flags that would give another loss
+  /// Outputs that cannot be predicted, and why: what follows `NAME: `.
+  std::vector<std::pair<std::string, std::string>> outputsLeftOut;
   std::vector<std::string> entries; ///< of a graph that is split: the values that enter where samples meet
   bool hasDropout = false;          ///< or draws other random numbers
   bool trainsDoubles = false;       ///< the parameters that are trained are f64
@@ -71,6 +76,7 @@ struct ImportReport {
   Failures deferred;
 };
 
+/// Beside @forward, the module has @predict (train::kPredictFunction) where outputs can be predicted.
 /// Nothing where `failures` is not empty; failures in the report stand besides. The slugs beside those of
 /// Failure.h: cross-batch, data-dependent-shape, static-batch, no-loss, ambiguous-loss, past-key-values (1);
 /// open-dimension, no-such-dimension, no-such-output (2).

@@ -115,7 +115,7 @@ LogicalResult BufferOp::verify() {
     return emitOpError("has one step for each device.for_slices around it, none negative");
   if (getByRank() != 0 && getSpace() != Space::state)
     return emitOpError("has another place on each rank in the state only");
-  bool inEval = program.getEval().isAncestor((*this)->getParentRegion());
+  bool hasHyper = program.getStep().isAncestor((*this)->getParentRegion());
   switch (getSpace()) {
   case Space::state:
     return verifyPlace(*this, "state", program.getStateBytes(), kStateAlignment);
@@ -128,13 +128,13 @@ LogicalResult BufferOp::verify() {
       return emitOpError("is none of the ") << program.getInputs().size() << " inputs";
     return success();
   case Space::decay:
-    if (inEval)
+    if (!hasHyper)
       return emitOpError("reads hyper-parameters, which eval does not have");
     if (2 * getOffset() + getNumElements() > 2 * program.getGradients().size())
       return emitOpError("is none of the ") << program.getGradients().size() << " trained parameters";
     return success();
   case Space::hyper:
-    if (inEval)
+    if (!hasHyper)
       return emitOpError("reads hyper-parameters, which eval does not have");
     return getOffset() == 0 ? success() : LogicalResult(emitOpError("starts at 0"));
   case Space::rng:
@@ -164,10 +164,13 @@ LogicalResult ForMicroOp::verify() {
   DictionaryAttr phase = program ? phaseAt(*this, getPhase()) : DictionaryAttr();
   if (!phase || !phase.getAs<StringAttr>("name") || !phase.contains("loop"))
     return emitOpError("is of phase ") << getPhase() << ", which the program does not list as a loop";
-  bool inEval = program.getEval().isAncestor((*this)->getParentRegion());
-  if (inEval != phase.contains("eval"))
-    return emitOpError("is of phase ")
-           << phase.get("name") << ", which is part of " << (inEval ? "the step" : "the evaluation");
+  mlir::Region *around = (*this)->getParentRegion();
+  if (program.getEval().isAncestor(around) != phase.contains("eval") ||
+      program.getPredict().isAncestor(around) != phase.contains("predict"))
+    return emitOpError("is of phase ") << phase.get("name") << ", which is part of "
+                                       << (phase.contains("eval")      ? "the evaluation"
+                                           : phase.contains("predict") ? "the prediction"
+                                                                       : "the step");
   auto lengths = static_cast<int64_t>(program.getLengths() ? program.getLengths()->size() : 0);
   if (auto own = length();
       own.has_value() != (lengths > 0) || own.value_or(0) < 0 || own.value_or(-1) >= lengths)

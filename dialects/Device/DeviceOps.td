@@ -23,7 +23,8 @@ def Device_ProgramOp : Device_Op<"program", [Symbol, IsolatedFromAbove, NoTermin
     placement), bound, synthesize), `gradients` (symbols of the trained parameters), `scalars` (dictionaries: name,
     type), `optimizer`, and `shard` where the state is sharded (as in a plan). `phases`, of the step and then of the
     evaluation: dictionaries with name, `loop` where it is a loop over micro-batches, `gradients` where that one adds to
-    gradients, `eval` for phases of the evaluation. `lengths`, where a dimension has several sizes: a dictionary for
+    gradients, `eval` for phases of the evaluation, `predict` for those of a prediction, which stand last. `outputs`, where
+    the model has some to predict: dictionaries with name and type (the slab). `lengths`, where a dimension has several sizes: a dictionary for
     each, ascending, with `sizes`, `m`, `seconds` (predicted, of a micro-step); each loop then has a phase per length,
     whose `length` is a position in that list, and `m` is that of the last.
   }];
@@ -31,11 +32,12 @@ def Device_ProgramOp : Device_Op<"program", [Symbol, IsolatedFromAbove, NoTermin
                        I64Attr:$scratch_bytes, DefaultValuedAttr<ArrayAttr, "{}">:$inputs,
                        DefaultValuedAttr<ArrayAttr, "{}">:$gradients, DefaultValuedAttr<ArrayAttr, "{}">:$scalars,
                        DefaultValuedAttr<StrAttr, "\"\"">:$optimizer, OptionalAttr<DictionaryAttr>:$shard,
-                       DefaultValuedAttr<ArrayAttr, "{}">:$phases, OptionalAttr<ArrayAttr>:$lengths);
-  let regions = (region SizedRegion<1>:$step, SizedRegion<1>:$eval);
+                       DefaultValuedAttr<ArrayAttr, "{}">:$phases, OptionalAttr<ArrayAttr>:$lengths,
+                       OptionalAttr<ArrayAttr>:$outputs);
+  let regions = (region SizedRegion<1>:$step, SizedRegion<1>:$eval, AnyRegion:$predict);
   let assemblyFormat = [{
     $sym_name `m` $m `devices` $devices `state` $state_bytes `bytes` `scratch` $scratch_bytes `bytes`
-    attr-dict-with-keyword `step` $step `eval` $eval
+    attr-dict-with-keyword `step` $step `eval` $eval (`predict` $predict^)?
   }];
   let hasVerifier = 1;
 }
@@ -230,6 +232,12 @@ def Device_StoreOp : Device_ProgramPart<"store"> {
   let summary = "brings a buffer to offloaded state, to an offset there; with `start` it may begin";
   let arguments = (ins Device_BufferLike:$source, I64Attr:$offset, UnitAttr:$start);
   let assemblyFormat = "$source `to` $offset (`start` $start^)? attr-dict";
+}
+
+def Device_OutputOp : Device_ProgramPart<"output"> {
+  let summary = "hands the rows of a micro-step to the run, as the program's output of this number";
+  let arguments = (ins Device_BufferLike:$source, I64Attr:$number);
+  let assemblyFormat = "$source `as` $number attr-dict";
 }
 
 def Device_AllReduceOp : Device_ProgramPart<"all_reduce"> {

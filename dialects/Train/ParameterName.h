@@ -2,6 +2,7 @@
 // What the file calls a parameter, where a function of the program has that symbol.
 #pragma once
 #include "dialects/Train/TrainDialect.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace accum::train {
 
@@ -10,8 +11,8 @@ inline constexpr const char *kOnnxName = "train.onnx_name";
 
 /// The symbol of an initializer of that name: its own, but for those that the step and its functions have.
 inline std::string symbolFor(llvm::StringRef initializer) {
-  bool isTaken =
-      initializer == "forward" || initializer == "step" || initializer == "eval" || initializer == "program";
+  constexpr llvm::StringLiteral kTaken[] = {"forward", "step", "eval", "predict", "whole", "program"};
+  bool isTaken = llvm::is_contained(kTaken, initializer);
   return isTaken ? "initializer." + initializer.str() : initializer.str();
 }
 

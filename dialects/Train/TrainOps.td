@@ -77,6 +77,12 @@ def Train_StoreOp : Train_Op<"store"> {
   let assemblyFormat = "$value $slot attr-dict `:` type($value)";
 }
 
+def Train_OutputOp : Train_Op<"output", [HasParent<"PhaseOp">]> {
+  let summary = "hands rows of the model's output of this name to the run: those of the micro-step; only in a loop of `@predict`";
+  let arguments = (ins Train_Tensor:$value, StrAttr:$name);
+  let assemblyFormat = "$value $name attr-dict `:` type($value)";
+}
+
 def Train_UpdateOp : Train_Op<"update", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the optimizer's formula for one parameter; only in update";
   let description = [{
@@ -88,7 +94,7 @@ def Train_UpdateOp : Train_Op<"update", [DeclareOpInterfaceMethods<SymbolUserOpI
 }
 
 def Train_StepOp : Train_Op<"step", [Symbol, IsolatedFromAbove, NoTerminator, SingleBlock]> {
-  let summary = "one optimizer step (`@step`), or forward and loss only (`@eval`): phases, in the order in which they run";
+  let summary = "one optimizer step (`@step`), forward and loss only (`@eval`), or outputs of the model (`@predict`): phases, in the order in which they run";
   let description = [{
     The block's arguments are the model's inputs, described by `inputs` (one dictionary each: name, bound, synthesize,
     made by import), then `valid: tensor<1xi1, #nn.batched<0>>`, `first_row: tensor<i64>`, `rng: tensor<3xi64>` (seed,

@@ -2,10 +2,12 @@
 // Proves that the batch can be cut: every value gets a placement, or located errors say why not.
 #include "passes/Check/CheckPlacement.h"
 #include "dialects/NN/Boundary.h"
+#include "dialects/Train/Outputs.h"
 #include "dialects/Train/ParameterName.h"
 #include "dialects/Train/SplitBatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/Check/Passes.h"
+#include "passes/Check/PlaceOutputs.h"
 #include "passes/Check/PlaceValues.h"
 #include "passes/Check/Report.h"
 #include "passes/Check/RowMasks.h"
@@ -72,7 +74,8 @@ LogicalResult checkPlacement(ModuleOp module, Verdict &verdict) {
     return module.emitError("has no function @forward");
   auto whole = module.lookupSymbol<func::FuncOp>(train::kWholeFunction);
   std::optional<int64_t> splitAt = whole ? train::splitBatchOf(module) : std::nullopt;
-  if (forward.isExternal() || (forward.getNumResults() != 1 && !splitAt))
+  auto scalars = forward->getAttrOfType<ArrayAttr>(train::kScalarNames);
+  if (forward.isExternal() || (forward.getNumResults() != 1 + (scalars ? scalars.size() : 0) && !splitAt))
     return forward.emitError("@forward does not return a loss [no-loss]");
   eraseDeadOps(forward);
   Value valid = addRowArguments(forward);
@@ -86,6 +89,8 @@ LogicalResult checkPlacement(ModuleOp module, Verdict &verdict) {
     return failure();
   if (splitAt)
     joinWhole(forward, whole, *splitAt, forward.getArguments().back());
+  if (auto predict = module.lookupSymbol<func::FuncOp>(train::kPredictFunction))
+    placeOutputs(predict, forward, verdict);
   // Sums of which only the total is used.
   eraseDeadOps(forward);
   verdict.reductions = maskRows(forward, valid);

@@ -2,6 +2,7 @@
 // The forward walk of `check`: from extents to placements.
 #include "passes/Check/PlaceValues.h"
 #include "dialects/NN/PlacedBuilder.h"
+#include "dialects/Train/Outputs.h"
 #include "dialects/Train/TrainDialect.h"
 
 using namespace mlir;
@@ -47,8 +48,10 @@ void PlaceValues::run() {
   placeArguments();
   for (Operation &op : llvm::make_early_inc_range(forward.getBody().front().without_terminator()))
     visit(&op);
-  if (extent == All)
+  if (extent == All) {
     placeLoss();
+    placeScalars();
+  }
   SmallVector<Type> results;
   for (Value value : forward.getBody().front().getTerminator()->getOperands())
     results.push_back(value.getType());
@@ -226,6 +229,31 @@ void PlaceValues::placeLoss() {
                                           : "the loss is not a scalar";
   Operation *producer = loss.getDefiningOp();
   rejected.push_back({producer ? producer->getLoc() : loss.getLoc(), nullptr, std::move(why), {}});
+}
+
+/// Beside the loss those that are sums over the samples, or the same for all of them. Others leave.
+void PlaceValues::placeScalars() {
+  auto names = forward->getAttrOfType<ArrayAttr>(train::kScalarNames);
+  if (!names)
+    return;
+  Operation *terminator = forward.getBody().front().getTerminator();
+  SmallVector<Value> kept = {terminator->getOperand(0)};
+  SmallVector<Attribute> keptNames;
+  for (auto [name, value] : llvm::zip_equal(names, llvm::drop_begin(terminator->getOperands()))) {
+    nn::Placement placement = nn::Placement::of(value.getType());
+    Value term = value;
+    if (placement.isReplicated()) {
+      OpBuilder builder(terminator);
+      term = nn::ShareOp::create(builder, terminator->getLoc(),
+                                 nn::Placement::partial().place(value.getType()), value, ValueRange());
+    } else if (!placement.isPartial() && !placement.isWhole()) {
+      continue;
+    }
+    kept.push_back(term);
+    keptNames.push_back(name);
+  }
+  terminator->setOperands(kept);
+  forward->setAttr(train::kScalarNames, ArrayAttr::get(forward.getContext(), keptNames));
 }
 
 } // namespace accum

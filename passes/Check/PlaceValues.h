@@ -33,6 +33,7 @@ public:
 private:
   void placeArguments();
   void placeLoss();
+  void placeScalars();
   void visit(mlir::Operation *op);
   llvm::LogicalResult place(mlir::Operation *op, nn::Refusal &why);
   bool repair(mlir::Operation *op, nn::Refusal &why);

@@ -37,6 +37,9 @@ struct Verdict {
   /// Trained parameters that no differentiable path connects to the loss: a notice.
   std::vector<std::string> unreached;
 
+  /// Outputs that cannot be predicted, and why: what follows `NAME: `.
+  std::vector<std::pair<std::string, std::string>> outputsLeftOut;
+
   bool accepted() const { return causes.empty(); }
 };
 

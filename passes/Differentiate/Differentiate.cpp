@@ -3,6 +3,7 @@
 #include "dialects/NN/Detached.h"
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/Outputs.h"
 #include "dialects/Train/Phases.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Differentiate/Accuracy.h"
@@ -97,11 +98,13 @@ LogicalResult Differentiate::buildBackward(const ForwardGraph &graph, StepBuilde
 
 LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
   StepBuilder step(graph, StepBuilder::Trains, graph.function, tileRows);
+  step.addScalars();
   if (failed(buildBackward(graph, step)))
     return failure();
   StepBuilder eval(graph, StepBuilder::Evaluates, graph.function, tileRows);
   if (eval.meet)
     eval.closeMeeting({});
+  eval.addScalars();
   if (accuracy && failed(countCorrect(graph, eval)))
     return failure();
   eval.finish({}, optimizer);
@@ -118,6 +121,15 @@ void Differentiate::freezeUnreached(train::StepOp step) {
     param.emitRemark() << "`" << param.getSymName() << "` is trained but the loss does not depend on it";
     param.setTrained(false);
   }
+}
+
+/// Takes the function's place.
+static void buildPrediction(func::FuncOp predict) {
+  decomposeTopK(predict);
+  ForwardGraph graph(predict);
+  StepBuilder step(graph, StepBuilder::Predicts, predict, /*tileRows=*/0);
+  step.finishOutputs();
+  predict.erase();
 }
 
 /// What was detached is the value itself, once its derivative is taken.
@@ -145,6 +157,8 @@ void Differentiate::runOnOperation() {
   if (failed(buildStep(graph)))
     return signalPassFailure();
   forward.erase();
+  if (auto predict = getOperation().lookupSymbol<func::FuncOp>(train::kPredictFunction))
+    buildPrediction(predict);
   dropDetached(getOperation());
   IRRewriter rewriter(&getContext());
   for (auto step : getOperation().getOps<train::StepOp>()) {

@@ -3,6 +3,7 @@
 #include "passes/Differentiate/StepBuilder.h"
 #include "dialects/NN/Boundary.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/Outputs.h"
 #include "dialects/Train/Phases.h"
 #include "dialects/Train/SplitBatch.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -106,8 +107,8 @@ StepBuilder::StepBuilder(const ForwardGraph &graph, Purpose purpose, Operation *
   SmallVector<StringRef> others = {"rng"};
   if (trains)
     others.push_back("hyper");
-  step = train::StepOp::create(builder, forward.getLoc(), trains ? "step" : "eval",
-                               describeInputs(forward, others));
+  constexpr const char *kNames[] = {"step", "eval", train::kPredictFunction.data()};
+  step = train::StepOp::create(builder, forward.getLoc(), kNames[purpose], describeInputs(forward, others));
   step.getBody().emplaceBlock();
   addInputs();
   for (size_t number = 0; number < graph.prepasses.size(); ++number)
@@ -170,11 +171,11 @@ static Value onesOf(OpBuilder &builder, nn::RandomOp mask) {
 }
 
 void StepBuilder::cloneInto(Operation *op, IRMapping &mapping, train::PhaseOp phase) {
-  if (auto dropout = dyn_cast<nn::DropoutOp>(op); dropout && purpose == Evaluates)
+  if (auto dropout = dyn_cast<nn::DropoutOp>(op); dropout && purpose != Trains)
     return mapping.map(dropout.getResult(), mapping.lookup(dropout.getInput()));
   builder.setInsertionPointToEnd(&phase.getBlock());
   if (auto random = dyn_cast<nn::RandomOp>(op);
-      random && random.getKind() == nn::RandomKind::mask && purpose == Evaluates)
+      random && random.getKind() == nn::RandomKind::mask && purpose != Trains)
     return mapping.map(random.getResult(), onesOf(builder, random));
   Operation *clone = builder.clone(*op, mapping);
   unsigned operands = clone->getNumOperands();
@@ -273,7 +274,8 @@ void StepBuilder::buildPrologue() {
 }
 
 void StepBuilder::buildMicro() {
-  loop = addPhase(purpose == Trains ? "micro" : "evaluation", /*isLoop=*/true, "micro-steps");
+  constexpr const char *kNames[] = {"micro", "evaluation", "prediction"};
+  loop = addPhase(kNames[purpose], /*isLoop=*/true, "micro-steps");
   bringKnown(loop, micro);
   cloneMicro(micro, loop);
   loss = micro.lookup(graph.loss);
@@ -298,6 +300,29 @@ void StepBuilder::finish(ArrayRef<std::pair<StringAttr, Value>> gradients, Strin
   endMicro(values, targets);
   if (purpose == Trains)
     buildUpdate(optimizer);
+}
+
+void StepBuilder::addScalars() {
+  auto names = forward->getAttrOfType<ArrayAttr>(train::kScalarNames);
+  if (!names)
+    return;
+  builder.setInsertionPointToEnd(&loop.getBlock());
+  auto scalars = llvm::drop_begin(forward.getBody().front().getTerminator()->getOperands());
+  for (auto [value, name] : llvm::zip_equal(scalars, names.getAsRange<StringAttr>())) {
+    Value term = micro.lookup(value);
+    auto wide = nn::Placement::of(term.getType()).place(RankedTensorType::get({}, builder.getF64Type()));
+    if (term.getType() != wide)
+      term = nn::CastOp::create(builder, value.getLoc(), wide, term);
+    sums.emplace_back((train::kScalarPrefix + name.getValue()).str(), term);
+  }
+}
+
+void StepBuilder::finishOutputs() {
+  builder.setInsertionPointToEnd(&loop.getBlock());
+  auto names = forward->getAttrOfType<ArrayAttr>(train::kOutputNames).getAsRange<StringAttr>();
+  for (auto [value, name] : llvm::zip_equal(forward.getBody().front().getTerminator()->getOperands(), names))
+    train::OutputOp::create(builder, value.getLoc(), micro.lookup(value), name);
+  endMicro({}, {});
 }
 
 /// One result for each accumulator.

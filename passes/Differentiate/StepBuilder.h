@@ -41,9 +41,9 @@ private:
 /// A step whose phases are filled up to the forward part of its main loop, which has no terminator yet. Here
 /// alone is written which phases a step has.
 struct StepBuilder {
-  enum Purpose { Trains, Evaluates };
-  /// Creates `train.step @step` before `before`, or `@eval`, where dropout leaves its input as it is and
-  /// masks keep everything. `tileRows`: of pairs of samples.
+  enum Purpose { Trains, Evaluates, Predicts };
+  /// Creates `train.step @step` before `before`, or `@eval` or `@predict`, where dropout leaves its input as
+  /// it is and masks keep everything. `tileRows`: of pairs of samples.
   StepBuilder(const ForwardGraph &graph, Purpose purpose, mlir::Operation *before, int64_t tileRows);
 
   /// Goes on after the phases that come before, where samples meet with `meet` open and filled up to the
@@ -54,6 +54,11 @@ struct StepBuilder {
   /// Ends the loop with the loss (as f64) and one gradient contribution per entry of `gradients`, and writes
   /// the update.
   void finish(mlir::ArrayRef<std::pair<mlir::StringAttr, mlir::Value>> gradients, mlir::StringRef optimizer);
+
+  /// The loop also adds up the scalars that the forward graph returns beside the loss.
+  void addScalars();
+  /// Of a prediction: ends the loop with what the forward graph returns, under its names.
+  void finishOutputs();
 
   train::StepOp step;
   mlir::OpBuilder builder;
@@ -68,7 +73,7 @@ struct StepBuilder {
   /// A value that the loop sees everywhere, as a term that counts once.
   mlir::Value share(mlir::Value value);
   /// What the loop yields beside the loss: partials, by the names of their scalars in the state.
-  mlir::SmallVector<std::pair<mlir::StringRef, mlir::Value>> sums;
+  mlir::SmallVector<std::pair<std::string, mlir::Value>> sums;
 
 private:
   void addInputs();

@@ -64,6 +64,13 @@ void accumulateYields(train::YieldOp yield, Outliner &outliner) {
   }
 }
 
+/// What is handed out and no command computes (inputs, constants) is copied by one.
+void materialiseOutputs(Block &block, Outliner &outliner) {
+  for (auto output : llvm::to_vector(block.getOps<train::OutputOp>()))
+    if (!nn::behindViews(output.getValue()).getDefiningOp<train::CommandOp>())
+      output.getValueMutable().assign(copy(output.getValue(), output, outliner));
+}
+
 /// What a phase keeps and no command computes (constants, parameters) is copied by one.
 void materialiseYields(train::YieldOp yield, Outliner &outliner) {
   for (OpOperand &operand : yield->getOpOperands())
@@ -194,6 +201,7 @@ void FormCommands::runOnOperation() {
         accumulateYields(phase.getYield(), outliner);
       else
         materialiseYields(phase.getYield(), outliner);
+      materialiseOutputs(phase.getBlock(), outliner);
       eraseDeadOps(phase.getBlock());
     }
   }

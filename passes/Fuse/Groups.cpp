@@ -43,6 +43,9 @@ llvm::SetVector<Operation *> forwardOps(Block &block) {
   for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets()))
     if (isa<StringAttr>(target) && value.getDefiningOp())
       (void)getBackwardSlice(value.getDefiningOp(), &forward, options);
+  for (auto output : block.getOps<train::OutputOp>())
+    if (Operation *op = output.getValue().getDefiningOp())
+      (void)getBackwardSlice(op, &forward, options);
   return forward;
 }
 

@@ -86,17 +86,22 @@ repetitionsOf(Builder &builder, const planner::Problem &problem, const planner::
 }
 
 void applyPlan(ModuleOp module, const planner::Problem &problem, const planner::Plan &step,
-               const planner::Plan &eval) {
+               ArrayRef<planner::Plan> others) {
   Builder builder(module.getContext());
   orderParameters(module, problem, step);
   DictionaryAttr shard = shardAttr(module.getContext(), problem, step);
   SmallVector<NamedAttribute> slots;
-  for (const planner::Plan *plan : {&step, &eval})
+  SmallVector<const planner::Plan *> plans = {&step};
+  for (const planner::Plan &other : others)
+    plans.push_back(&other);
+  int64_t scratch = 0;
+  for (const planner::Plan *plan : plans)
+    scratch = std::max(scratch, plan->scratch);
+  for (const planner::Plan *plan : plans)
     for (const auto &[id, offset] : plan->slots)
       slots.push_back(builder.getNamedAttr(id, builder.getI64IntegerAttr(offset)));
-  int64_t scratch = std::max(step.scratch, eval.scratch);
   SmallVector<NamedAttribute> variants;
-  for (const planner::Plan *plan : {&step, &eval})
+  for (const planner::Plan *plan : plans)
     for (const auto &[id, variant] : plan->variants)
       variants.push_back(builder.getNamedAttr(std::to_string(id), builder.getStringAttr(variant)));
   DictionaryAttr variant = variants.empty() ? DictionaryAttr() : builder.getDictionaryAttr(variants);

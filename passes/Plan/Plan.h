@@ -28,9 +28,9 @@ planner::Amount inputBytes(train::StepOp step);
 mlir::DictionaryAttr shardAttr(mlir::MLIRContext *context, const planner::Problem &problem,
                                const planner::Plan &plan);
 
-/// Writes the plan of @step, whose problem this is, and the scratch slots of @eval at the same m, as the
-/// module's `train.plan`.
+/// Writes the plan of @step, whose problem this is, and the scratch slots of the module's other steps at the
+/// same m, as the module's `train.plan`.
 void applyPlan(mlir::ModuleOp module, const planner::Problem &problem, const planner::Plan &step,
-               const planner::Plan &eval);
+               llvm::ArrayRef<planner::Plan> others);
 
 } // namespace accum

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of commands and their plans -> device.program.
+#include "dialects/Train/Outputs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Schedule/Lengths.h"
 #include "passes/Schedule/Passes.h"
@@ -108,12 +109,15 @@ LogicalResult RegionSchedule::build() {
 }
 
 /// What the program says of a step's phases: loops have a row for each length.
-static void describePhases(train::StepOp step, bool isEval, size_t lengths, SmallVector<Attribute> &phases) {
+/// `part`: `eval`, `predict`, or empty for the step.
+static void describePhases(train::StepOp step, StringRef part, size_t lengths,
+                           SmallVector<Attribute> &phases) {
   Builder builder(step.getContext());
   for (train::PhaseOp phase : step.getPhases()) {
     SmallVector<NamedAttribute> entries = {builder.getNamedAttr("name", phase.getNameAttr())};
-    for (auto [key, isSet] : {std::pair("loop", phase.getLoop()),
-                              std::pair("gradients", phase.addsGradients()), std::pair("eval", isEval)})
+    for (auto [key, isSet] : {std::pair(StringRef("loop"), phase.getLoop()),
+                              {"gradients", phase.addsGradients()},
+                              {part, !part.empty()}})
       if (isSet)
         entries.push_back(builder.getNamedAttr(key, builder.getUnitAttr()));
     if (lengths == 1 || !phase.getLoop()) {
@@ -126,6 +130,21 @@ static void describePhases(train::StepOp step, bool isEval, size_t lengths, Smal
       phases.push_back(row.getDictionary(step.getContext()));
     }
   }
+}
+
+/// What the program hands out: the slabs. Their micro-batch is bound.
+static ArrayAttr describeOutputs(train::StepOp predict, int64_t m) {
+  Builder builder(predict.getContext());
+  SmallVector<Attribute> outputs;
+  for (train::OutputOp output : train::outputsOf(predict)) {
+    auto type = cast<RankedTensorType>(output.getValue().getType());
+    SmallVector<int64_t> slab(type.getShape());
+    slab.front() /= m;
+    outputs.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("name", output.getNameAttr()),
+         builder.getNamedAttr("type", TypeAttr::get(RankedTensorType::get(slab, type.getElementType())))}));
+  }
+  return builder.getArrayAttr(outputs);
 }
 
 /// The inputs that the runtime binds.
@@ -155,29 +174,36 @@ static LogicalResult buildProgram(ModuleOp module, train::PlanAttr plan) {
   if (state != plan.getState())
     return module.emitError("the plan counts ")
            << plan.getState() << " bytes of state, the layout has " << state;
-  SmallVector<SizedStep> steps = stepsByLength(module, "step", plan),
-                         evals = stepsByLength(module, "eval", plan);
-  train::StepOp step = steps.back().step;
+  SmallVector<SizedStep> parts[] = {stepsByLength(module, "step", plan), stepsByLength(module, "eval", plan),
+                                    stepsByLength(module, train::kPredictFunction, plan)};
+  train::StepOp step = parts[0].back().step;
   if (failed(verifyInputs(step)))
     return failure();
   SmallVector<Attribute> phases;
-  describePhases(step, /*isEval=*/false, steps.size(), phases);
-  size_t evalPhases = phases.size();
-  if (!evals.empty())
-    describePhases(evals.back().step, /*isEval=*/true, evals.size(), phases);
+  SmallVector<size_t> firstPhases;
+  for (auto [part, sized] : llvm::zip_equal(ArrayRef<StringRef>{"", "eval", "predict"}, parts)) {
+    firstPhases.push_back(phases.size());
+    if (!sized.empty())
+      describePhases(sized.back().step, part, sized.size(), phases);
+  }
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  ArrayAttr outputs = parts[2].empty() ? ArrayAttr() : describeOutputs(parts[2].back().step, plan.getM());
   auto program = device::ProgramOp::create(
       builder, step.getLoc(), "program", plan.getM(), plan.getDevices(), state, plan.getScratch(),
       boundInputs(step), layout->contents.gradients, layout->contents.scalars, layout->contents.optimizer,
-      layout->contents.shard, builder.getArrayAttr(phases), module->getAttrOfType<ArrayAttr>(kLengths));
-  Block *stepBlock = builder.createBlock(&program.getStep()),
-        *evalBlock = builder.createBlock(&program.getEval());
-  if (failed(RegionSchedule(steps, stepBlock, *layout, 0).build()))
-    return failure();
-  if (!evals.empty() && failed(RegionSchedule(evals, evalBlock, *layout, evalPhases).build()))
-    return failure();
-  for (SmallVector<SizedStep> *all : {&steps, &evals})
-    for (SizedStep &sized : *all)
+      layout->contents.shard, builder.getArrayAttr(phases), module->getAttrOfType<ArrayAttr>(kLengths),
+      outputs);
+  Region *regions[] = {&program.getStep(), &program.getEval(), &program.getPredict()};
+  for (auto [number, region] : llvm::enumerate(regions)) {
+    if (number == 2 && parts[number].empty())
+      break;
+    Block *block = builder.createBlock(region);
+    if (!parts[number].empty() &&
+        failed(RegionSchedule(parts[number], block, *layout, firstPhases[number]).build()))
+      return failure();
+  }
+  for (SmallVector<SizedStep> &part : parts)
+    for (SizedStep &sized : part)
       sized.step.erase();
   return success();
 }

@@ -107,7 +107,7 @@ LogicalResult JoinedModule::verifySame(ModuleOp other) {
   };
   if (!std::equal(own.begin(), own.end(), others.begin(), others.end(), isSame))
     return differs("parameters");
-  for (StringRef name : {"step", "eval"}) {
+  for (StringRef name : {"step", "eval", "predict"}) {
     auto one = module.lookupSymbol<train::StepOp>(name), two = other.lookupSymbol<train::StepOp>(name);
     if (!one && !two)
       continue;
@@ -169,7 +169,7 @@ LogicalResult JoinedModule::take(ModuleOp other, size_t length) {
     return name ? std::optional<Attribute>(FlatSymbolRefAttr::get(name)) : std::nullopt;
   });
   int64_t most = idsIn(other);
-  for (StringRef name : {"step", "eval"})
+  for (StringRef name : {"step", "eval", "predict"})
     if (auto step = other.lookupSymbol<train::StepOp>(name))
       takeStep(step, plan, length, renamed); // of its update only what adds to parts of gradients is written
   ids += most;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phases of a step of commands become ops of the program.
 #include "passes/Schedule/StepSchedule.h"
+#include "dialects/NN/Views.h"
+#include "dialects/Train/Outputs.h"
 #include "passes/Schedule/GradientSums.h"
 #include "passes/Schedule/UpdateSchedule.h"
 
@@ -41,6 +43,18 @@ LogicalResult StepSchedule::placeCaptures(train::PhaseOp phase) {
   return success();
 }
 
+/// The rows of what a command makes, before anything else is written there.
+void StepSchedule::handOut(train::PhaseOp phase, train::CommandOp command) {
+  for (auto output : phase.getBlock().getOps<train::OutputOp>()) {
+    if (nn::behindViews(output.getValue()).getDefiningOp() != command)
+      continue;
+    Place place =
+        rowsOf(*buffers.find(output.getValue()), cast<RankedTensorType>(output.getValue().getType()));
+    Value rows = buffers.at(place, builder, output.getLoc());
+    device::OutputOp::create(builder, output.getLoc(), rows, train::outputNumber(step, output.getName()));
+  }
+}
+
 LogicalResult StepSchedule::runLoop(train::PhaseOp phase, size_t number) {
   Block &body = phase.getBlock();
   bool adds = phase.addsGradients(), scatters = adds && layout.hasPartsOf("gradient");
@@ -63,6 +77,7 @@ LogicalResult StepSchedule::runLoop(train::PhaseOp phase, size_t number) {
   };
   LogicalResult result = commands.runAll(body, &*contributions, begin, [&](train::CommandOp command) {
     transfers.scatterGradients(command, moves);
+    handOut(phase, command);
     for (const Place &run : sums ? sums->behind(command) : ArrayRef<Place>()) {
       Value range = buffers.at(run, builder, command.getLoc());
       if (!layout.isSharded())
@@ -102,7 +117,7 @@ LogicalResult StepSchedule::buildLoop(train::PhaseOp phase, size_t number) {
 }
 
 void StepSchedule::finishLoop(train::PhaseOp phase) {
-  if (phase == step.getMainLoop())
+  if (phase == step.getMainLoop() && phase->getNumResults() > 0)
     section("sums over devices");
   reduceScalars(phase);
   if (phase.addsGradients())

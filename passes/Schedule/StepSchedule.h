@@ -55,6 +55,7 @@ private:
   Place placeOfInput(mlir::BlockArgument input);
   mlir::FailureOr<Place> placeOfResult(mlir::OpResult result);
   mlir::LogicalResult placeCaptures(train::PhaseOp phase);
+  void handOut(train::PhaseOp phase, train::CommandOp command);
   mlir::LogicalResult runLoop(train::PhaseOp phase, size_t number);
 
   train::StepOp step;

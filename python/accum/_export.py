@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from . import _errors, _forms, _lengths, _refusals
 from ._batch import collated, is_positional
-from ._outputs import loss_of, scalar, scores_of
+from ._outputs import beside, loss_of, name_outputs, scalar, scores_of
 from ._substitutes import traceable
 from ._words import page
 
@@ -28,6 +28,7 @@ class Export:
     training: whether dropout lives. frozen: parameters that keep their values. lost: parameters that the file lacks,
     since the loss does not read them. notices: sentences about all that. renamed: the input's name by that of a batch's
     array, where the two differ. widths: of each dimension that stays open other than the samples, the example's size.
+    returned: the names of what the module returns beside its loss, where it returns a mapping.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Export:
     notices: tuple[str, ...] = ()
     renamed: Mapping[str, str] = dataclasses.field(default_factory=dict)
     widths: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    returned: tuple[str, ...] = ()
 
 
 def _usage(message: str, *notes: str) -> _errors.UsageError:
@@ -77,26 +79,43 @@ def _named_batch(module: Any, batch: Any, loss: Callable | None) -> dict[str, An
     return dict(zip(names, values))
 
 
+class _Answer:
+    """What a traced step returns: the loss, and behind it what else the module returned, under `names`."""
+
+    def __init__(self, takes_others: bool):
+        self.takes_others, self.names, self.returned = takes_others, [], ()
+
+    def __call__(self, loss: Any, output: Any, inputs: Sequence[Any]) -> Any:
+        self.returned = tuple(str(name) for name in output if name != "loss") if isinstance(output, Mapping) else ()
+        others = beside(output, loss, inputs) if self.takes_others else {}
+        self.names = list(others)
+        return (loss, *others.values()) if others else loss
+
+
 def _step(names: Sequence[str], taken: Sequence[str] | None, loss: Callable | None, read: Callable,
-          computed: Callable | None) -> Callable:
+          computed: Callable | None, answer: _Answer) -> Callable:
     """What happens to the arrays of a mapping: forward gets those that it takes, and the loss has the whole. taken: None where
     forward takes the mapping. computed: more arguments, of the batch."""
     def step(call: Callable, *values: Any) -> Any:
         batch = dict(zip(names, values))
         if taken is None:
-            return read(call(batch)) if loss is None else scalar(loss(call(dict(batch)), batch), "what the loss returns")
-        if loss is None:
-            return read(call(**batch, **(computed(batch) if computed else {})))
-        return scalar(loss(call(**{name: batch[name] for name in taken}), batch), "what the loss returns")
+            output = call(dict(batch))
+        elif loss is None:
+            output = call(**batch, **(computed(batch) if computed else {}))
+        else:
+            output = call(**{name: batch[name] for name in taken})
+        return answer(read(output) if loss is None else scalar(loss(output, batch), "what the loss returns"), output, values)
 
     return step
 
 
-def _step_by_position(loss: Callable | None, read: Callable) -> Callable:
+def _step_by_position(loss: Callable | None, read: Callable, answer: _Answer) -> Callable:
     def step(call: Callable, *values: Any) -> Any:
         if loss is None:
-            return read(call(*values))
-        return scalar(loss(call(*values[:-1]), values[-1]), "what the loss returns")
+            output = call(*values)
+            return answer(read(output), output, values)
+        output = call(*values[:-1])
+        return answer(scalar(loss(output, values[-1]), "what the loss returns"), output, values)
 
     return step
 
@@ -186,6 +205,17 @@ def _traced(torch: Any, module: Any, batch: dict[str, Any], refusals: list[_erro
         raise _refused(failed, notes) from failed
 
 
+def _traced_with(answer: _Answer, *trace: Any) -> tuple[Any, list[str]]:
+    """Outputs beside the loss are no reason to refuse a module."""
+    try:
+        return _traced(*trace)
+    except Exception:
+        if not answer.names:
+            raise
+    answer.takes_others, answer.names = False, []
+    return _traced(*trace)
+
+
 def _module_in(torch: Any, model: Any) -> Any:
     module = _forms.unwrapped(model)
     if isinstance(module, torch.jit.ScriptModule):
@@ -227,7 +257,9 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     is_mapping = isinstance(example_batch, Mapping)
     read = scores_of if _has_named_loss else loss_of
     taken = None if is_mapping and _forms.takes_whole(module, arrays) else _forms.names_taken(module, arrays)
-    step = _step(arrays, taken, loss, read, _computed) if is_mapping else _step_by_position(loss, read)
+    answer = _Answer(takes_others=not _has_lengths)  # of several lengths nothing is predicted
+    step = (_step(arrays, taken, loss, read, _computed, answer) if is_mapping
+            else _step_by_position(loss, read, answer))
     refusals: list[_errors.Error] = []
 
     def watched(call: Callable, *values: Any) -> Any:
@@ -240,11 +272,13 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     hiding = _forms.hiding(module)
     with _forms.as_step(module, names, watched, training), traceable(module), _quietly():
         axes = _lengths.padded_axes(module, batch) if _has_lengths else {}
-        program, notices = _traced(torch, module, batch, refusals, [hiding] if hiding else [], axes)
+        program, notices = _traced_with(answer, torch, module, batch, refusals, [hiding] if hiding else [], axes)
+    if answer.names:
+        name_outputs(program.model.graph, answer.names)
     renamed = {array: name for array, name in zip(arrays, names) if array != name}
     notices += [f"the input `{array}` is called `{name}` in the file" for array, name in renamed.items()]
     made = _write(program, module, pathlib.Path(path), names, training, notices, renamed)
-    return dataclasses.replace(made, widths=_lengths.widest(batch, axes))
+    return dataclasses.replace(made, widths=_lengths.widest(batch, axes), returned=answer.returned)
 
 
 def _lost(module: Any, held: set[str]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
 from . import _errors
 
@@ -82,3 +82,83 @@ def scores_of(output: Any) -> Any:
     if logits is not None or isinstance(output, Mapping):
         return output if logits is None else logits
     return next((tensor for _, tensor in _tensors(output) if tensor.is_floating_point() and tensor.dim()), output)
+
+
+def _direct(output: Any) -> dict[str, Any]:
+    """Tensors that a module returns, by name; one alone is `output`, those of a tuple `output_0`, `output_1`, ..."""
+    if hasattr(output, "dim"):
+        return {"output": output}
+    if isinstance(output, Mapping):
+        parts = {str(name): value for name, value in output.items()}
+    elif isinstance(output, (tuple, list)):
+        parts = {f"output_{at}": value for at, value in enumerate(output)}
+    elif dataclasses.is_dataclass(output):
+        parts = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
+    else:
+        parts = {}
+    return {name: value for name, value in parts.items() if hasattr(value, "dim")}
+
+
+def beside(output: Any, loss: Any, inputs: Sequence[Any]) -> dict[str, Any]:
+    """What a module returns beside its loss: outputs of the file too, for a run to predict. None where the loss is no number:
+    then accumc puts one on it."""
+    if loss.dim() != 0:
+        return {}
+    taken = {id(loss), *map(id, inputs)}
+    found = {}
+    for name, value in _direct(output).items():
+        if name != "loss" and id(value) not in taken:
+            taken.add(id(value))
+            found[name] = value
+    return found
+
+
+def name_outputs(graph: Any, names: Sequence[str]) -> None:
+    """The file's outputs: `loss`, then those of these names, without what reads parameters that the loss does not read."""
+    loss, *others = list(graph.outputs)
+    if len(others) != len(names):
+        return
+    known = {id(value) for value in _behind(loss)}
+    taken = {each.name for each in graph.inputs} | {"loss"}
+    for value, name in zip(others, names):
+        read = _behind(value)
+        is_own = value.producer() is not None and value is not loss and sum(value is each for each in others) == 1
+        lacks = [each for each in read if (each.is_initializer() or each.is_graph_input()) and id(each) not in known]
+        if is_own and name not in taken and not lacks:
+            value.name = name
+            taken.add(name)
+        else:
+            graph.outputs.pop(next(at for at, each in enumerate(graph.outputs) if at > 0 and each is value))
+    loss.name = "loss"
+    _remove_unused(graph)
+
+
+def _behind(value: Any) -> list[Any]:
+    """The value, and all that it is computed from."""
+    found, seen, open_values = [], set(), [value]
+    while open_values:
+        each = open_values.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        found.append(each)
+        node = each.producer()
+        if node is not None:
+            open_values.extend(node.inputs)
+            for attribute in node.attributes.values():
+                inner = attribute.value if type(attribute.value).__name__ == "Graph" else None
+                open_values.extend(used for own in (inner or ()) for used in own.inputs)
+    return found
+
+
+def _remove_unused(graph: Any) -> None:
+    """Nodes that only an output had, and parameters that only those read."""
+    def is_unused(value: Any) -> bool:
+        return not value.uses() and not value.is_graph_output()
+
+    for node in reversed(list(graph)):
+        if all(is_unused(value) for value in node.outputs):
+            graph.remove(node, safe=True)
+    for name, value in list(graph.initializers.items()):
+        if is_unused(value):
+            del graph.initializers[name]

@@ -27,7 +27,8 @@ class Metrics:
     gradient_norm: the 2-norm of all gradients, before clipping; NaN where nothing looked at them. lr: the learning rate.
     samples: of the batch; targets: that the loss was divided by, 0 where it is no mean over targets. seconds: of the
     step; data_seconds: of them, until rows were in place. micro_steps: the batch was cut into. skipped: "" or why the
-    step changed nothing, "not-finite" or "spike". peak_bytes: the most memory in use so far.
+    step changed nothing, "not-finite" or "spike". peak_bytes: the most memory in use so far. outputs: by name, the model's
+    scalar outputs that the loss is computed from, such as auxiliary losses, over the batch as the model defines them.
     """
 
     step: int
@@ -41,11 +42,13 @@ class Metrics:
     micro_steps: int
     skipped: str
     peak_bytes: int
+    outputs: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """The loss over all samples of an evaluation at once; accuracy, perplexity: NaN where they have no meaning."""
+    """The loss over all samples of an evaluation at once; accuracy, perplexity: NaN where they have no meaning; outputs: as
+    Metrics has them."""
 
     loss: float
     accuracy: float
@@ -54,13 +57,21 @@ class Evaluation:
     targets: int
     seconds: float
     is_best: bool
+    outputs: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 _SKIPPED = {0: "", 1: "not-finite", 2: "spike"}
 
 
 def _metrics(values: Sequence[Any]) -> Metrics:
-    return Metrics(*values[:9], skipped=_SKIPPED[values[9]], peak_bytes=values[10])
+    return Metrics(*values[:9], skipped=_SKIPPED[values[9]], peak_bytes=values[10], outputs=values[11])
+
+
+def _each(batches: Any) -> Iterable[Any]:
+    """One batch as an iterable of one."""
+    is_one = isinstance(batches, Mapping) or hasattr(batches, "__array__") or (
+        isinstance(batches, tuple) and bool(batches) and hasattr(batches[0], "shape"))
+    return [batches] if is_one else batches
 
 
 def _setting(name: str) -> property:
@@ -234,11 +245,38 @@ class Runner:
         """Forward and loss, without dropout, over one batch or an iterable of batches, as if they were one: means over
         targets are means over all targets. Steps have the bits that they have without it. weights="ema": of their moving
         average."""
-        is_one = isinstance(batches, Mapping) or hasattr(batches, "__array__") or (
-            isinstance(batches, tuple) and bool(batches) and hasattr(batches[0], "shape"))
-        each: Iterable[Any] = [batches] if is_one else batches
-        arrays = joined([self._named(batch) for batch in each], self._padding)
+        arrays = joined([self._named(batch) for batch in _each(batches)], self._padding)
         return Evaluation(*self._session.evaluate(arrays, weights))
+
+    @property
+    def outputs(self) -> list[str]:
+        """What `predict` gives, by the names in the model file."""
+        return self._session.outputs()
+
+    def predict(self, batches: Any, outputs: str | Sequence[str] | None = None) -> dict[str, Any]:
+        """The model's outputs with the present weights, without dropout, by name: NumPy arrays over the samples of one
+        batch or an iterable of batches, in order. Micro-steps are those of the plan, the last one ragged where need be.
+
+        outputs: names, of which one may be a text; None: all that the artifact has (`run.outputs`), which are those of the
+        model beside its loss. Arrays that they do not depend on, such as labels, may be missing. Steps have the bits that they
+        have without it. Of several processes each gets all rows; with local_batches its own.
+
+            logits = run.predict(loader, "logits")["logits"]
+        """
+        parts = list(self.predictions(batches, outputs))
+        if not parts:
+            raise _errors.DataError("there is no batch to predict", slug="bad-data", exit_code=3)
+        if len(parts) == 1:
+            return parts[0]
+        import numpy
+
+        return {name: numpy.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def predictions(self, batches: Any, outputs: str | Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        """What `predict` gives, batch by batch, so that no more than a batch's outputs are held."""
+        names = [outputs] if isinstance(outputs, str) else list(outputs or ())
+        for batch in _each(batches):
+            yield self._session.predict(self._named(batch), names)
 
     def verify(self, batch: Any = None, *, seconds: float = 60, seed: int = 0) -> Verification:
         """Whether the step does not depend on how the batch is cut into micro-steps, and whether its gradient is that of

@@ -9,7 +9,7 @@ import math
 import os
 import pathlib
 import time
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from . import _errors, _generators, _safetensors
 
@@ -89,13 +89,46 @@ class Watchers:
         return self.loaders.state.log_history
 
 
-def predicted_metrics(loaders: Any) -> dict[str, float]:
-    """What compute_metrics says of the model's outputs, which PyTorch computes as it does in the Trainer. What is drawn for
-    it was drawn for the evaluation already."""
+def _alone(values: tuple) -> Any:
+    """One by itself, several as they are: the Trainer has them so."""
+    return values[0] if len(values) == 1 else values
+
+
+def _predicted_step(loaders: Any, run: Any) -> Callable | None:
+    """The Trainer's prediction_step, of outputs that accum computes. None where the artifact does not have all that the module
+    returns, or the losses of batches are asked for."""
+    args, returned = loaders.args, run.export.returned if run.export else ()
+    wants_loss = args.prediction_loss_only or "loss" in getattr(args, "include_for_metrics", ())
+
+    def names_of(ignored: Any) -> list[str]:
+        if ignored is None:
+            ignored = getattr(loaders.model.config, "keys_to_ignore_at_inference", ["past_key_values"])
+        return [name for name in returned if name not in ignored]
+
+    if wants_loss or not hasattr(loaders.model, "config") or not names_of(None) or not set(names_of(None)) <= set(run.outputs):
+        return None
+
+    def step(model: Any, inputs: Any, prediction_loss_only: bool, ignore_keys: Any = None) -> tuple[Any, Any, Any]:
+        import torch
+
+        names = names_of(ignore_keys)
+        found = run.predict({**inputs}, names)
+        logits = tuple(torch.from_numpy(found[name]).to(args.device) for name in names)
+        labels = tuple(inputs[name] for name in loaders.label_names if inputs.get(name) is not None)
+        return None, _alone(logits), _alone(labels) if labels else None
+
+    return step
+
+
+def predicted_metrics(loaders: Any, run: Any) -> dict[str, float]:
+    """What compute_metrics says of the model's outputs, in the Trainer's own loop: those that accum predicts, or where it does
+    not have all of them, that PyTorch computes. What is drawn for it was drawn for the evaluation already."""
     if loaders.compute_metrics is None:
         return {}
     drawn_from = (loaders.eval_dataset, loaders.data_collator)
     before, mode = _generators.states(drawn_from), loaders.model.training
+    if step := _predicted_step(loaders, run):
+        loaders.prediction_step = step
     output = loaders.evaluation_loop(loaders.get_eval_dataloader(), description="Evaluation", metric_key_prefix="eval")
     _generators.restore(drawn_from, before)
     loaders.model.train(mode)

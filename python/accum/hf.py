@@ -142,7 +142,7 @@ class _Run:
         if not math.isnan(found.accuracy):
             line["eval_accuracy"] = found.accuracy
         self.run.load_into(self.loaders.model)  # for compute_metrics, and callbacks that look at it
-        line.update(predicted_metrics(self.loaders))
+        line.update(predicted_metrics(self.loaders, self.run))
         line.update(speed_metrics("eval", began, num_samples=found.samples, num_steps=len(batches)))
         self.watchers.log(line)
         self.watchers.tell("on_evaluate", line)
@@ -281,8 +281,8 @@ def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None
     eval_loss is a mean over all targets; transformers averages means over batches, which is the same where every text has
     the same number of targets.
 
-    compute_metrics, preprocess_logits_for_metrics: as for the Trainer; the model's outputs are PyTorch's, with the weights
-    of that step. callbacks: they look on, and may end the run (EarlyStoppingCallback); whatever report_to names is written, and
+    compute_metrics, preprocess_logits_for_metrics: as for the Trainer; they get the model's outputs with the weights of
+    that step (see `Trainer.predict`; PyTorch computes them where the artifact does not have all of them). callbacks: they look on, and may end the run (EarlyStoppingCallback); whatever report_to names is written, and
     load_best_model_at_end leaves the weights of the best evaluation in `model`.
     """
     import transformers

@@ -46,6 +46,14 @@ nb::dlpack::dtype numpyType(int32_t dtype) {
     return nb::dtype<double>();
   case ACCUM_I64:
     return nb::dtype<int64_t>();
+  case ACCUM_I32:
+    return nb::dtype<int32_t>();
+  case ACCUM_I8:
+    return nb::dtype<int8_t>();
+  case ACCUM_U8:
+    return nb::dtype<uint8_t>();
+  case ACCUM_BOOL:
+    return nb::dtype<bool>();
   default:
     return nb::dtype<float>();
   }

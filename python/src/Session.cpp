@@ -4,6 +4,7 @@
 #include "python/src/Failure.h"
 #include "python/src/Parts.h"
 #include "python/src/SignalsLater.h"
+#include "runtime/accum_outputs.h"
 #include "runtime/accum_verify.h"
 #include <algorithm>
 #include <cmath>
@@ -104,7 +105,34 @@ public:
       return code ? code : accum_evaluate(session, &result);
     }));
     return nb::make_tuple(result.loss, result.accuracy, result.perplexity, result.samples, result.targets,
-                          result.seconds, result.is_best != 0);
+                          result.seconds, result.is_best != 0, scalarOutputs());
+  }
+
+  /// Names of all outputs that the artifact predicts.
+  std::vector<std::string> outputs() {
+    std::vector<std::string> all;
+    for (size_t i = 0; const char *name = accum_output(open(), i); ++i)
+      all.emplace_back(name);
+    return all;
+  }
+
+  /// By name; of all outputs where `names` is empty.
+  nb::dict predict(const NamedArrays &batch, const std::vector<std::string> &names) {
+    Arrays arrays(batch);
+    std::vector<const char *> chosen = pointersOf(names);
+    require(computed([&] {
+      if (int code = accum_bind_prediction_arrays(session, arrays.data(), arrays.size()))
+        return code;
+      return accum_predict(session, names.empty() ? nullptr : chosen.data(), 0,
+                           accum_prediction_samples(session), nullptr);
+    }));
+    nb::dict found;
+    for (const std::string &name : names.empty() ? outputs() : names) {
+      accum_tensor tensor = {};
+      require(accum_predicted(session, name.c_str(), &tensor));
+      found[name.c_str()] = copyOf(tensor);
+    }
+    return found;
   }
 
   /// Checks as (name, ok, measured, allowed), the report's lines, and what is wrong as the C interface says
@@ -260,7 +288,15 @@ private:
     accum_get_info(session, &info);
     return nb::make_tuple(steps, result.loss, result.gradient_norm, info.lr, result.samples, result.targets,
                           result.seconds, result.data_seconds, result.micro_steps, result.skipped,
-                          info.peak_bytes);
+                          info.peak_bytes, scalarOutputs());
+  }
+
+  nb::dict scalarOutputs() const {
+    nb::dict found;
+    double value = 0;
+    for (size_t i = 0; const char *name = accum_scalar_output(session, i, &value); ++i)
+      found[name] = value;
+    return found;
   }
 
   accum_session *open() const {
@@ -366,6 +402,8 @@ void addSession(nb::module_ &module) {
       .def("trained", &Session::trained)
       .def("evaluate", &Session::evaluate, "batch"_a, "weights"_a = "trained")
       .def("verify", &Session::verify, "batch"_a, "seconds"_a, "seed"_a)
+      .def("outputs", &Session::outputs)
+      .def("predict", &Session::predict, "batch"_a, "names"_a)
       .def("read", &Session::read, "kind"_a, "name"_a)
       .def("save_tensors", &Session::saveTensors, "kind"_a, "names"_a, "path"_a, "in_parts"_a = false)
       .def("save_weights", &Session::saveWeights, "path"_a, "names"_a = nb::none(), "dtype"_a = nb::none(),

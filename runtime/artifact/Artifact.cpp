@@ -4,6 +4,7 @@
 #include "runtime/files/File.h"
 #include "runtime/system/CpuFeatures.h"
 #include <algorithm>
+#include <cstddef>
 #include <dlfcn.h>
 #include <malloc.h>
 #include <sys/stat.h>
@@ -55,6 +56,8 @@ Status checkVersions(const Artifact &artifact) {
 }
 
 constexpr const char *kProgram = "program.so";
+/// A program from before predictions ends there.
+constexpr uint32_t kLeastProgram = offsetof(accum_program_v1, predict);
 
 Status checkProgram(const Artifact &artifact, const std::string &name) {
   const Manifest &manifest = artifact.manifest;
@@ -153,12 +156,12 @@ Status loadProgram(Artifact &artifact, const accum_program_v1 *own) {
     return status;
   if (own) {
     std::string name = "the program built into the caller";
-    if (Status status = checkInterface(own, sizeof *own, name); !status)
+    if (Status status = checkInterface(own, kLeastProgram, name); !status)
       return status;
     artifact.program = own;
     return checkProgram(artifact, name);
   }
-  auto program = loadTable<accum_program_v1>(artifact, kProgram, "accum_program");
+  auto program = loadTable<accum_program_v1>(artifact, kProgram, "accum_program", kLeastProgram);
   if (!program)
     return program.error();
   artifact.program = *program;

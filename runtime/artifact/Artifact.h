@@ -31,6 +31,11 @@ Status checkFile(const Artifact &artifact, const std::string &name);
 /// in its place. Loaded code stays until the process ends.
 Status loadProgram(Artifact &artifact, const accum_program_v1 *own = nullptr);
 
+/// Its function that predicts; null where it has none, as programs of older compilers do not.
+inline auto predictOf(const accum_program_v1 &program) {
+  return program.size >= sizeof program ? program.predict : nullptr;
+}
+
 /// A file of the artifact that is a shared object, as dlopen gives it.
 Expected<void *> openObject(const Artifact &artifact, const std::string &file);
 
@@ -40,14 +45,15 @@ Expected<void *> findFunction(const Artifact &artifact, const std::string &file,
 /// Refuses a table of another interface, or smaller than `size`; `name` is what it is from.
 Status checkInterface(const void *table, uint32_t size, const std::string &name);
 
-/// The table that `symbol` of such a file returns.
+/// The table that `symbol` of such a file returns; `least`: the bytes of it that older ones have too.
 template <typename Table>
-Expected<const Table *> loadTable(const Artifact &artifact, const std::string &file, const char *symbol) {
+Expected<const Table *> loadTable(const Artifact &artifact, const std::string &file, const char *symbol,
+                                  uint32_t least = sizeof(Table)) {
   auto function = findFunction(artifact, file, symbol);
   if (!function)
     return function.error();
   const Table *table = reinterpret_cast<const Table *(*)()>(*function)();
-  if (Status status = checkInterface(table, sizeof(Table), artifact.file(file)); !status)
+  if (Status status = checkInterface(table, least, artifact.file(file)); !status)
     return status.error();
   return table;
 }

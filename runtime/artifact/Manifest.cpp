@@ -123,9 +123,20 @@ uint64_t Manifest::wholeBytes() const {
 
 std::optional<uint32_t> Manifest::loopAfter(uint32_t phase) const {
   for (uint32_t next = phase + 1; next < phases.size(); ++next)
-    if (phases[next].isEval == phases[phase].isEval && phases[next].isLoop)
+    if (phases[next].isEval == phases[phase].isEval && phases[next].isPredict == phases[phase].isPredict &&
+        phases[next].isLoop)
       return next;
   return std::nullopt;
+}
+
+bool Manifest::isPredictedFrom(const std::string &input) const {
+  return std::ranges::any_of(phases, [&](const PhaseSpec &phase) {
+    return phase.isPredict && std::ranges::count(phase.inputs, input) > 0;
+  });
+}
+
+int64_t OutputSpec::rowElements() const {
+  return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
 }
 
 const ScalarSpec *Manifest::findScalar(const std::string &name) const {

@@ -18,6 +18,8 @@ inline constexpr uint64_t kRangeAlign = 256;
 inline constexpr int kManifestFormat = 3;
 /// Of an artifact of several lengths, which a runtime that knows format 3 alone cannot run.
 inline constexpr int kLengthsFormat = 4;
+/// Of one whose outputs can be predicted, of any number of lengths.
+inline constexpr int kOutputsFormat = 5;
 
 /// What an input becomes when the data lacks it.
 /// `Position`, where there are several lengths: each sample's place in the global batch, which no data hold.
@@ -60,14 +62,32 @@ struct InputSpec {
   InputSpec at(const LengthSpec &length) const;
 };
 
-/// A part of a step or of an evaluation, which begin_micro names by its position in the list.
+/// A part of a step, an evaluation or a prediction, which begin_micro names by its position in the list.
 struct PhaseSpec {
   std::string name = {};
   bool isEval = false;
+  bool isPredict = false;
   bool isLoop = false;                  ///< over micro-batches; others run once
   uint32_t length = 0;                  ///< of a loop: which of the manifest's `lengths`
   bool addsGradients = false;           ///< the loop whose last micro-step the sum of gradients may overlap
   std::vector<std::string> inputs = {}; ///< what a loop reads; the others are not brought for it
+};
+
+/// An output of the model that a run predicts. `shape` is what a sample has of it, the axis of the samples
+/// leading.
+struct OutputSpec {
+  std::string name;
+  DType dtype = ACCUM_F32; ///< of the program's rows
+  std::vector<int64_t> shape;
+
+  int64_t rowElements() const;
+  /// What a run gives: f32 for what is stored in fewer bits.
+  DType given() const { return dtype == ACCUM_BF16 || dtype == ACCUM_F16 ? ACCUM_F32 : dtype; }
+};
+
+/// One that it does not, and why: what follows "the output NAME ".
+struct OutputLeftOut {
+  std::string name, why;
 };
 
 /// Another name of a parameter in the model file; `transposed`: its two axes are swapped there; `added`: what
@@ -110,13 +130,16 @@ struct ParameterSpec {
 };
 
 /// A named number in the state: "loss" (f64, mean over the global batch) and "targets" (i64, what it was
-/// divided by) mean something to accum-run, and of an evaluation "correct" of "counted" (i64) targets; others
+/// divided by) mean something to accum-run, of an evaluation "correct" of "counted" (i64) targets, and
+/// "output:NAME" (f64, over the global batch) of outputs beside the loss; others
 /// are carried along.
 struct ScalarSpec {
   std::string name;
   DType dtype = ACCUM_F64;
   uint64_t stateOffset = 0;
 
+  /// Of an output of the model beside the loss: its name there; empty for all others.
+  std::string output() const { return name.starts_with("output:") ? name.substr(7) : ""; }
   /// Only an evaluation writes it.
   bool isMetric() const { return name == "correct" || name == "counted"; }
 };
@@ -209,8 +232,11 @@ struct Manifest {
       inputs; ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
   std::vector<std::string> lengthDims; ///< names of the dimensions that have several sizes
   std::vector<LengthSpec> lengths;     ///< ascending; empty: one length, and `m` says all
-  std::vector<PhaseSpec> phases;       ///< in the order in which they run; of a step, then of an evaluation
-  std::string labels;                  ///< label convention, informative; empty: none
+  std::vector<PhaseSpec>
+      phases; ///< in the order in which they run; of a step, then of an evaluation, then of a prediction
+  std::vector<OutputSpec> outputs; ///< numbered so by the program; empty: none can be predicted
+  std::vector<OutputLeftOut> outputsLeftOut;
+  std::string labels; ///< label convention, informative; empty: none
   std::vector<ParameterSpec> params;
   std::vector<std::string> stateLacks; ///< names of the framework's state that no parameter here has
   uint64_t stateBytes = 0;             ///< on a rank
@@ -237,6 +263,8 @@ struct Manifest {
   int64_t parts() const { return shard.isNone() ? 1 : devices; }
   /// The loop that runs next in the same step, or evaluation.
   std::optional<uint32_t> loopAfter(uint32_t phase) const;
+  /// Whether a prediction reads the input.
+  bool isPredictedFrom(const std::string &input) const;
   const ScalarSpec *findScalar(const std::string &name) const;
   const ParameterSpec *findParameter(const std::string &onnxName) const;
   /// Also by an alias or a framework name that has the parameter's own layout.

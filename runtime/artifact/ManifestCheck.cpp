@@ -66,6 +66,22 @@ Finding checkInputs(const Manifest &manifest) {
   return {};
 }
 
+Finding checkOutputs(const Manifest &manifest) {
+  std::set<std::string> names;
+  for (const OutputSpec &output : manifest.outputs) {
+    if (!isSaneShape(output.shape) || output.shape.empty())
+      return "output `" + output.name + "` has an impossible shape";
+    if (uint64_t(output.rowElements()) * bytesOf(output.dtype) > kMaxStaged / uint64_t(manifest.m))
+      return "output `" + output.name + "` takes more than 2^56 bytes in a micro-step";
+    if (!names.insert(output.name).second)
+      return "output `" + output.name + "` appears twice";
+  }
+  bool predicts = std::ranges::any_of(manifest.phases, &PhaseSpec::isPredict);
+  if (predicts == manifest.outputs.empty())
+    return predicts ? "phases of a prediction without `outputs`" : "`outputs` that no phase predicts";
+  return {};
+}
+
 Finding checkPhases(const Manifest &manifest) {
   int adding = 0;
   for (const PhaseSpec &phase : manifest.phases) {
@@ -213,8 +229,8 @@ Finding checkSizes(const Manifest &manifest) {
 } // namespace
 
 std::optional<std::string> findContradiction(const Manifest &manifest) {
-  for (Finding (*check)(const Manifest &) :
-       {checkSizes, checkKernels, checkInputs, checkPhases, checkSegments, checkParameters, checkState})
+  for (Finding (*check)(const Manifest &) : {checkSizes, checkKernels, checkInputs, checkPhases, checkOutputs,
+                                             checkSegments, checkParameters, checkState})
     if (Finding finding = check(manifest))
       return finding;
   return {};

@@ -16,12 +16,12 @@ Status checkFormat(const Json &json, const std::string &path) {
   if (!json.is_object() || !json.contains("format") || !json.at("format").is_number_integer())
     return damaged(path, "no `format` number");
   auto format = json.at("format").get<int64_t>();
-  if (format == kManifestFormat || format == kLengthsFormat)
+  if (format >= kManifestFormat && format <= kOutputsFormat)
     return {};
   std::string range = format > kManifestFormat ? "newer" : "older";
   return Error{kExitFile,
                path + ": is format " + std::to_string(format) + ", this runtime reads formats " +
-                   std::to_string(kManifestFormat) + " and " + std::to_string(kLengthsFormat) +
+                   std::to_string(kManifestFormat) + " to " + std::to_string(kOutputsFormat) +
                    " (the artifact is " + range + ")",
                "artifact-version",
                {"use an accum-run and an accumc of one version, or compile the model again"}};

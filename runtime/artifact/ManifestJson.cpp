@@ -68,6 +68,12 @@ Json write(const ParameterSpec &param) {
   return entry;
 }
 
+Json write(const OutputSpec &output) {
+  return {{"name", output.name}, {"dtype", nameOf(output.dtype)}, {"shape", output.shape}};
+}
+
+Json write(const OutputLeftOut &output) { return {{"name", output.name}, {"why", output.why}}; }
+
 Json write(const ScalarSpec &scalar) {
   return {{"name", scalar.name}, {"dtype", nameOf(scalar.dtype)}, {"state_offset", scalar.stateOffset}};
 }
@@ -203,6 +209,15 @@ ScalarSpec readScalar(const Json &entry) {
   return {entry.at("name").get<std::string>(), readDType(entry), readBytes(entry, "state_offset")};
 }
 
+OutputSpec readOutput(const Json &entry) {
+  return {entry.at("name").get<std::string>(), readDType(entry),
+          entry.at("shape").get<std::vector<int64_t>>()};
+}
+
+OutputLeftOut readOutputLeftOut(const Json &entry) {
+  return {entry.at("name").get<std::string>(), entry.at("why").get<std::string>()};
+}
+
 CommandSpec readCommand(const Json &entry) {
   return {readInteger<uint32_t>(entry, "id"), entry.at("kernel").get<std::string>(),
           entry.at("onnx_nodes").get<std::vector<std::string>>()};
@@ -275,6 +290,10 @@ Manifest readManifest(const Json &json) {
   if (json.contains("lengths"))
     readLengths(json.at("lengths"), manifest);
   manifest.phases = readAll(json, "phases", phaseFrom);
+  if (json.contains("outputs"))
+    manifest.outputs = readAll(json, "outputs", readOutput);
+  if (json.contains("outputs_left_out"))
+    manifest.outputsLeftOut = readAll(json, "outputs_left_out", readOutputLeftOut);
   manifest.params = readAll(json, "params", readParameter);
   manifest.stateBytes = readBytes(json, "state_bytes");
   const Json &gradients = json.at("gradients");
@@ -305,7 +324,9 @@ Manifest readManifest(const Json &json) {
 std::string toJson(const Manifest &manifest) {
   const GradientRange &gradients = manifest.gradients;
   Json json = {
-      {"format", manifest.lengths.empty() ? kManifestFormat : kLengthsFormat},
+      {"format", !manifest.outputs.empty()  ? kOutputsFormat
+                 : manifest.lengths.empty() ? kManifestFormat
+                                            : kLengthsFormat},
       {"producer", manifest.producer},
       {"abi", manifest.abi},
       {"target", manifest.target},
@@ -337,6 +358,10 @@ std::string toJson(const Manifest &manifest) {
                      {"segments", writeAll(manifest.shard.segments)}};
   if (!manifest.lengths.empty())
     json["lengths"] = lengthsJson(manifest);
+  if (!manifest.outputs.empty())
+    json["outputs"] = writeAll(manifest.outputs);
+  if (!manifest.outputsLeftOut.empty())
+    json["outputs_left_out"] = writeAll(manifest.outputsLeftOut);
   if (manifest.wholeBatch)
     json["whole_batch"] = true;
   if (!manifest.stateLacks.empty())

@@ -11,7 +11,8 @@ using Json = nlohmann::ordered_json;
 Json phasesJson(const std::vector<PhaseSpec> &phases) {
   Json list = Json::array();
   for (const PhaseSpec &phase : phases) {
-    Json entry = {{"name", phase.name}, {"part", phase.isEval ? "eval" : "step"}, {"loop", phase.isLoop}};
+    const char *part = phase.isPredict ? "predict" : phase.isEval ? "eval" : "step";
+    Json entry = {{"name", phase.name}, {"part", part}, {"loop", phase.isLoop}};
     if (phase.isLoop) {
       entry["gradients"] = phase.addsGradients;
       entry["inputs"] = phase.inputs;
@@ -27,9 +28,10 @@ PhaseSpec phaseFrom(const Json &entry) {
   PhaseSpec phase;
   phase.name = entry.at("name").get<std::string>();
   std::string part = entry.at("part").get<std::string>();
-  if (part != "step" && part != "eval")
-    throw std::invalid_argument("`part` of phase `" + phase.name + "` is neither `step` nor `eval`");
   phase.isEval = part == "eval";
+  phase.isPredict = part == "predict";
+  if (part != "step" && !phase.isEval && !phase.isPredict)
+    throw std::invalid_argument("`part` of phase `" + phase.name + "` is none of `step`, `eval`, `predict`");
   phase.isLoop = entry.at("loop").get<bool>();
   if (!phase.isLoop)
     return phase;

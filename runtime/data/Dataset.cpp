@@ -36,15 +36,16 @@ Error otherCount(const Array &array, int64_t samples, int64_t expected, const st
 
 } // namespace
 
-Expected<Dataset> Dataset::fromArrays(const Manifest &manifest, std::vector<Array> arrays, bool truncates) {
+Expected<Dataset> Dataset::fromArrays(const Manifest &manifest, std::vector<Array> arrays, bool truncates,
+                                      bool predicts) {
   std::vector<Shards> single;
   for (Array &array : arrays)
     single.push_back({std::move(array)});
-  return fromShards(manifest, std::move(single), truncates);
+  return fromShards(manifest, std::move(single), truncates, predicts);
 }
 
 Expected<Dataset> Dataset::fromFiles(const Manifest &manifest, DataFiles files, const TokenOptions &options,
-                                     bool truncates) {
+                                     bool truncates, bool predicts) {
   if (!files.tokens.empty() && truncates)
     return Error{kExitUsage, "--truncate: tokens are cut into samples of the largest size as it is", "usage"};
   if (!files.tokens.empty()) {
@@ -56,10 +57,11 @@ Expected<Dataset> Dataset::fromFiles(const Manifest &manifest, DataFiles files, 
                                     {"--token-labels", options.labels}})
     if (!value.empty())
       return Error{kExitUsage, std::string(name) + " is about tokens, and the data holds arrays", "usage"};
-  return fromShards(manifest, std::move(files.arrays), truncates);
+  return fromShards(manifest, std::move(files.arrays), truncates, predicts);
 }
 
-Expected<Dataset> Dataset::fromShards(const Manifest &manifest, std::vector<Shards> arrays, bool truncates) {
+Expected<Dataset> Dataset::fromShards(const Manifest &manifest, std::vector<Shards> arrays, bool truncates,
+                                      bool predicts) {
   if (truncates && manifest.lengths.empty())
     return Error{kExitUsage,
                  "--truncate: the program has one length, and takes arrays of that alone",
@@ -67,13 +69,13 @@ Expected<Dataset> Dataset::fromShards(const Manifest &manifest, std::vector<Shar
                  {"compile for several: --dim NAME=16,32,..."}};
   Dataset dataset;
   dataset.truncates = truncates;
-  if (Status status = dataset.matchArrays(manifest, std::move(arrays)); !status)
+  if (Status status = dataset.matchArrays(manifest, std::move(arrays), predicts); !status)
     return status.error();
   for (const Column &column : dataset.columns)
     for (const Array &shard : column.shards)
       if (Status status = checkValues(*column.spec, shard); !status)
         return status.error();
-  if (Status status = dataset.notePadding(manifest); !status)
+  if (Status status = predicts ? Status() : dataset.notePadding(manifest); !status)
     return status.error();
   return dataset;
 }
@@ -132,10 +134,15 @@ void Dataset::makeRoom() {
   slab.resize(largest);
 }
 
-Status Dataset::matchArrays(const Manifest &manifest, std::vector<Shards> arrays) {
+Status Dataset::matchArrays(const Manifest &manifest, std::vector<Shards> arrays, bool predicts) {
   for (const InputSpec &spec : manifest.inputs) {
     if (spec.isRuntimeMade)
       continue;
+    if (predicts && !manifest.isPredictedFrom(spec.name)) {
+      std::erase_if(arrays, [&](const Shards &shards) { return shards.front().name == spec.name; });
+      columns.push_back({.spec = &spec});
+      continue;
+    }
     if (Status status = matchInput(spec, arrays); !status)
       return status;
   }

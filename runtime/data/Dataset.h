@@ -27,12 +27,13 @@ class Dataset {
 public:
   /// Matches arrays to the manifest's inputs and checks names, dtypes, shapes, sample counts and every value.
   /// Refuses (exit 3) naming the array, the index and what was expected. The manifest must outlive the data
-  /// set. `truncates`: samples that are longer than the largest of several lengths are cut.
+  /// set. `truncates`: samples that are longer than the largest of several lengths are cut. `predicts`:
+  /// inputs that no prediction reads may be missing, and are not looked at.
   static Expected<Dataset> fromArrays(const Manifest &manifest, std::vector<Array> arrays,
-                                      bool truncates = false);
+                                      bool truncates = false, bool predicts = false);
   /// The same for arrays in shards, and for tokens, whose values are checked when they are read.
   static Expected<Dataset> fromFiles(const Manifest &manifest, DataFiles files, const TokenOptions &options,
-                                     bool truncates = false);
+                                     bool truncates = false, bool predicts = false);
 
   /// `samples` random ones: indices below their bound, floats standard normal, what has a rule by its rule.
   /// The same for one seed everywhere.
@@ -73,9 +74,10 @@ public:
 
 private:
   using Shards = std::vector<Array>;
-  static Expected<Dataset> fromShards(const Manifest &manifest, std::vector<Shards> arrays, bool truncates);
+  static Expected<Dataset> fromShards(const Manifest &manifest, std::vector<Shards> arrays, bool truncates,
+                                      bool predicts);
   static Dataset fromTokens(const Manifest &manifest, TokenWindows windows);
-  Status matchArrays(const Manifest &manifest, std::vector<Shards> arrays);
+  Status matchArrays(const Manifest &manifest, std::vector<Shards> arrays, bool predicts);
   Status matchInput(const InputSpec &spec, std::vector<Shards> &arrays);
   Status matchType(const InputSpec &spec, const Array &array);
   Status countSamples(Column &column);

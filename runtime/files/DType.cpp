@@ -34,6 +34,7 @@ std::string_view nameOf(DType dtype) { return kRows[dtype].name; }
 std::optional<DType> dtypeNamed(std::string_view name) { return find(&Row::name, name); }
 std::string_view safetensorsNameOf(DType dtype) { return kRows[dtype].safetensors; }
 std::optional<DType> dtypeOfSafetensors(std::string_view name) { return find(&Row::safetensors, name); }
+std::string_view numpyNameOf(DType dtype) { return kRows[dtype].numpy; }
 std::optional<DType> dtypeOfNumpy(std::string_view descriptor) { return find(&Row::numpy, descriptor); }
 
 } // namespace accum::runtime

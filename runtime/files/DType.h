@@ -23,7 +23,8 @@ std::optional<DType> dtypeNamed(std::string_view name);
 std::string_view safetensorsNameOf(DType dtype);
 std::optional<DType> dtypeOfSafetensors(std::string_view name);
 
-/// "|b1", "|i1", "|u1", "<i4", "<i8", "<f2", "<f4", "<f8"; NumPy has no bf16.
+/// "|b1", "|i1", "|u1", "<i4", "<i8", "<f2", "<f4", "<f8"; NumPy has no bf16: empty.
+std::string_view numpyNameOf(DType dtype);
 std::optional<DType> dtypeOfNumpy(std::string_view descriptor);
 
 } // namespace accum::runtime

@@ -15,7 +15,7 @@ using enum Agreement;
 using enum OptionOwner;
 using enum NumberRange;
 
-constexpr uint8_t kBoth = kVerifying | kEvaluating;
+constexpr uint8_t kBoth = kVerifying | kEvaluating | kPredicting;
 constexpr const char *kPath = "str | os.PathLike[str] | None = None";
 /// A number of the update.
 OptionFacts number(NumberRange range) {
@@ -154,19 +154,30 @@ void addEvaluation(Table &add) {
   add("eval-micro-batch", refuseEvaluationSize, "");
   add("eval-only", &O::evalOnly, "evaluate the weights of the artifact or of --resume; trains nothing",
       {.modes = kEvaluating});
+  add("predict", &O::predict,
+      "files as in --data: outputs of the model for them, with the weights of the artifact, of --init or of "
+      "--resume; trains nothing",
+      {.shown = "PATH...", .takesMore = true, .agreement = Presence, .modes = kPredicting});
+  add("output", &O::output, "file of what --predict gives: .npz or .safetensors",
+      {.shown = "FILE", .check = emptyComplaint, .letter = 'o', .agreement = None, .modes = kPredicting});
+  add("outputs", &O::outputs, "outputs to predict (default: all that the artifact has)",
+      {.shown = "NAME,...", .check = emptyComplaint, .modes = kPredicting});
 }
 
 void addCheckpoints(Table &add) {
   add("checkpoint", &O::checkpoint,
       "folder of checkpoints: written at the end, on a signal, and as --checkpoint-every says",
-      {.shown = "DIR", .check = emptyComplaint, .agreement = Presence, .modes = kEvaluating});
+      {.shown = "DIR", .check = emptyComplaint, .agreement = Presence, .modes = kEvaluating | kPredicting});
   add("checkpoint-every", readCheckpointEvery, "steps, or minutes as in 10min", {.shown = "N|Nmin"});
   add("checkpoint-keep", &O::checkpointKeep, "keep only the newest N (default: all)", {.least = 1});
   add("checkpoint-background", &O::checkpointBackground,
       "write them in a thread, from a copy of the state, whose memory is printed");
   add("resume", &O::resume,
       "a checkpoint, a folder of them, or auto: the newest of --checkpoint, if there is one",
-      {.shown = "DIR|auto", .check = emptyComplaint, .agreement = Presence, .modes = kEvaluating});
+      {.shown = "DIR|auto",
+       .check = emptyComplaint,
+       .agreement = Presence,
+       .modes = kEvaluating | kPredicting});
   add("resume-weights-only", &O::resumeWeightsOnly, "take the weights of --resume and begin a new run");
 }
 
@@ -177,12 +188,12 @@ void addWeights(Table &add) {
       {.shown = "FILE",
        .check = emptyComplaint,
        .agreement = Presence,
-       .modes = kEvaluating,
+       .modes = kEvaluating | kPredicting,
        .python = kPath});
   add("init-partial", &O::initPartial, "take the tensors of --init that fit, and name the others",
-      {.modes = kEvaluating, .python = "bool = False"});
+      {.modes = kEvaluating | kPredicting, .python = "bool = False"});
   add("init-names", &O::initNames, "layouts in --init, if its shapes leave this open: onnx or framework",
-      {.choices = {"onnx", "framework"}, .modes = kEvaluating, .python = "str | None = None"});
+      {.choices = {"onnx", "framework"}, .modes = kEvaluating | kPredicting, .python = "str | None = None"});
   add("random-params", &O::randomParams, "random weights from this seed instead of the file's",
       {.modes = kBoth, .python = "int | None = None"});
 }
@@ -203,7 +214,7 @@ void addResults(Table &add) {
   add("print-param", &O::printParam, "first values of a parameter after every micro-step",
       {.shown = "NAME[:COUNT]"});
   add("log", &O::log, "one JSON line per step; - is stdout",
-      {.shown = "FILE", .check = emptyComplaint, .agreement = None, .modes = kEvaluating});
+      {.shown = "FILE", .check = emptyComplaint, .agreement = None, .modes = kEvaluating | kPredicting});
   add("tensorboard", &O::tensorboard,
       "folder of event files: loss, norm, learning rate, speed, memory, evaluations",
       {.shown = "DIR", .check = emptyComplaint, .agreement = None});

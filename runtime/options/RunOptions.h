@@ -51,7 +51,9 @@ struct RunOptions : HyperOptions, ScheduleOptions {
   std::string best;                        ///< the weights of the lowest loss
   uint64_t evalEvery = 0;                  ///< steps; 0: after the last one alone
   bool evalOnly = false;
-  std::string weights = "trained"; ///< that are evaluated and saved, or "ema"
+  std::string weights = "trained";  ///< that are evaluated and saved, or "ema"
+  std::vector<std::string> predict; ///< data
+  std::string output, outputs;      ///< the file of what is predicted; names with commas between
   std::string init, initNames;
   bool initPartial = false;
   double maxSeconds = 0; ///< of training, 0: no limit
@@ -69,7 +71,7 @@ struct RunOptions : HyperOptions, ScheduleOptions {
 };
 
 /// Modes of accum-run beside training.
-enum RunMode : uint8_t { kVerifying = 1, kEvaluating = 2, kDescribing = 4 };
+enum RunMode : uint8_t { kVerifying = 1, kEvaluating = 2, kDescribing = 4, kPredicting = 8 };
 
 using RunOption = OptionRow<RunOptions>;
 

@@ -21,6 +21,8 @@ std::string describe(int rank, const RankCall &call) {
     return name + " is in the update of " + step;
   case ACCUM_EVALUATES:
     return name + " evaluates" + after;
+  case ACCUM_PREDICTS:
+    return name + " predicts" + after;
   case ACCUM_CHECKPOINTS:
     return name + " writes a checkpoint" + after;
   case ACCUM_RESUMES:

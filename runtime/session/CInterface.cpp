@@ -169,6 +169,7 @@ int accum_set_weights(accum_session *session, const char *which) {
 
 void accum_set_stop(accum_session *session, accum_stop wanted, void *user) {
   session->session->evaluation.stopWhere(wanted, user);
+  session->session->predictions.stopWhere(wanted, user);
 }
 
 int accum_lock_checkpoints(const char *root) {

@@ -24,12 +24,12 @@ int storeStep(const Session &session, const Expected<accum_step_result> &outcome
 
 /// A caller of an older header has fewer.
 accum_data_options known(const accum_data_options *options);
-/// Arrays in memory, matched to the inputs.
+/// Arrays in memory, matched to the inputs; `predicts`: to those that a prediction reads.
 Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count,
-                            bool truncates = false);
+                            bool truncates = false, bool predicts = false);
 /// The same of files.
 Expected<Dataset> datasetOf(const Manifest &manifest, const std::vector<std::string> &paths,
-                            const accum_data_options &options);
+                            const accum_data_options &options, bool predicts = false);
 
 /// Slug `forked` (exit 2) in a forked child, which has none of the threads that a session counts on.
 Status requireThreads();

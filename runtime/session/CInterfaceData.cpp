@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of accum_runtime.h that takes samples.
+#include "runtime/accum_outputs.h"
 #include "runtime/session/CInterface.h"
 #include <algorithm>
 #include <cstring>
@@ -16,17 +17,17 @@ accum_data_options known(const accum_data_options *options) {
 }
 
 Expected<Dataset> datasetOf(const Manifest &manifest, const std::vector<std::string> &paths,
-                            const accum_data_options &options) {
+                            const accum_data_options &options, bool predicts) {
   auto text = [](const char *value) { return std::string(value ? value : ""); };
   TokenOptions tokens{text(options.token_type), text(options.document_separator), text(options.token_labels)};
   auto files = readData(paths, tokens.type);
   if (!files)
     return files.error();
-  return Dataset::fromFiles(manifest, std::move(*files), tokens, options.truncate != 0);
+  return Dataset::fromFiles(manifest, std::move(*files), tokens, options.truncate != 0, predicts);
 }
 
-Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count,
-                            bool truncates) {
+Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count, bool truncates,
+                            bool predicts) {
   std::vector<Array> all(count);
   for (size_t i = 0; i < count; ++i) {
     if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
@@ -37,18 +38,23 @@ Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays,
     all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
     all[i].data = static_cast<const uint8_t *>(arrays[i].data);
   }
-  return Dataset::fromArrays(manifest, std::move(all), truncates);
+  return Dataset::fromArrays(manifest, std::move(all), truncates, predicts);
 }
 
 } // namespace accum::runtime
 
 namespace {
 
-int bindTo(Session &session, Expected<Dataset> data, const accum_data_options &options, bool evaluates) {
+/// What data is bound for.
+enum class Purpose { Train, Evaluate, Predict };
+
+int bindTo(Session &session, Expected<Dataset> data, const accum_data_options &options, Purpose purpose) {
   if (!data)
     return report(data.error());
-  if (evaluates)
+  if (purpose == Purpose::Evaluate)
     return report(session.evaluation.bind(std::move(*data)));
+  if (purpose == Purpose::Predict)
+    return report(session.predictions.bind(std::move(*data)));
   auto rest = data->splitOff(options.val_split ? options.val_split : "");
   if (!rest)
     return report(rest.error());
@@ -61,9 +67,10 @@ int bindTo(Session &session, Expected<Dataset> data, const accum_data_options &o
 }
 
 int bindFiles(accum_session *session, const char *const *paths, size_t count,
-              const accum_data_options &options, bool evaluates) {
+              const accum_data_options &options, Purpose purpose) {
   Session &own = *session->session;
-  return bindTo(own, datasetOf(own.manifest(), {paths, paths + count}, options), options, evaluates);
+  bool predicts = purpose == Purpose::Predict;
+  return bindTo(own, datasetOf(own.manifest(), {paths, paths + count}, options, predicts), options, purpose);
 }
 
 } // namespace
@@ -72,7 +79,7 @@ extern "C" {
 
 int accum_bind_files(accum_session *session, const char *const *paths, size_t count,
                      const accum_data_options *options) {
-  return guarded([&] { return bindFiles(session, paths, count, known(options), false); });
+  return guarded([&] { return bindFiles(session, paths, count, known(options), Purpose::Train); });
 }
 
 int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
@@ -80,18 +87,29 @@ int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t 
   return guarded([&] {
     Session &own = *session->session;
     accum_data_options asked = known(options);
-    return bindTo(own, datasetOf(own.manifest(), arrays, count, asked.truncate != 0), asked, false);
+    return bindTo(own, datasetOf(own.manifest(), arrays, count, asked.truncate != 0), asked, Purpose::Train);
   });
 }
 
 int accum_bind_evaluation_files(accum_session *session, const char *const *paths, size_t count,
                                 const accum_data_options *options) {
-  return guarded([&] { return bindFiles(session, paths, count, known(options), true); });
+  return guarded([&] { return bindFiles(session, paths, count, known(options), Purpose::Evaluate); });
 }
 
 int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arrays, size_t count) {
   return guarded(session, ACCUM_EVALUATES, [&](Session &own) {
     return report(own.evaluation.give(datasetOf(own.manifest(), arrays, count)));
+  });
+}
+
+int accum_bind_prediction_files(accum_session *session, const char *const *paths, size_t count,
+                                const accum_data_options *options) {
+  return guarded([&] { return bindFiles(session, paths, count, known(options), Purpose::Predict); });
+}
+
+int accum_bind_prediction_arrays(accum_session *session, const accum_array *arrays, size_t count) {
+  return guarded(session, ACCUM_PREDICTS, [&](Session &own) {
+    return report(own.predictions.give(datasetOf(own.manifest(), arrays, count, false, true)));
   });
 }
 

@@ -33,11 +33,26 @@ std::string describeInput(const InputSpec &input) {
   return line + kRules[static_cast<int>(input.synthesize)] + "\n";
 }
 
+std::string describeOutputs(const Manifest &manifest) {
+  std::string text = manifest.outputs.empty() && manifest.outputsLeftOut.empty() ? "" : "outputs\n";
+  for (const OutputSpec &output : manifest.outputs) {
+    std::vector<int64_t> rest(output.shape.begin() + 1, output.shape.end());
+    std::string shape = output.shape.front() == 1 ? "N" : std::to_string(output.shape.front()) + "*N";
+    for (int64_t extent : rest)
+      shape += ", " + std::to_string(extent);
+    text += fmt::format("  {:<24} {:<5} [{}]\n", printable(output.name), nameOf(output.given()), shape);
+  }
+  for (const OutputLeftOut &output : manifest.outputsLeftOut)
+    text += fmt::format("  {:<24} not predicted: it {}\n", printable(output.name), printable(output.why));
+  return text;
+}
+
 std::string describeSignature(const Manifest &manifest) {
   std::string text = "inputs\n";
   for (const InputSpec &input : manifest.inputs)
     if (!input.isRuntimeMade)
       text += describeInput(input);
+  text += describeOutputs(manifest);
   if (!manifest.labels.empty())
     text += "labels   " + printable(manifest.labels) + "\n";
   int64_t trained = 0, frozen = 0, tensors = 0, aliases = 0;

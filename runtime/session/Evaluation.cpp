@@ -96,6 +96,8 @@ Expected<accum_evaluation> Evaluation::run() {
       return part;
     auto weight = [](const accum_evaluation &of) { return double(of.targets ? of.targets : of.samples); };
     double before = weight(all), own = weight(*part);
+    if (Status status = training.readOutputs(double(all.samples), double(part->samples)); !status)
+      return status.error();
     all.loss = before == 0 ? part->loss : (all.loss * before + part->loss * own) / (before + own);
     all.samples += part->samples;
     all.targets += part->targets;

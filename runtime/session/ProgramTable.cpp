@@ -80,6 +80,10 @@ int startStore(accum_ctx *context, uint64_t offset, const void *source, uint64_t
   return stepOf(context).startStore(offset, source, bytes);
 }
 
+int output(accum_ctx *context, uint32_t number, const void *rows, uint64_t bytes) {
+  return stepOf(context).output(number, rows, bytes);
+}
+
 } // namespace
 
 const accum_runtime_v1 *programTable() {
@@ -103,7 +107,8 @@ const accum_runtime_v1 *programTable() {
                                          fetch,
                                          store,
                                          startFetch,
-                                         startStore};
+                                         startStore,
+                                         output};
   return &table;
 }
 

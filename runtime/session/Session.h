@@ -5,6 +5,7 @@
 
 #include "runtime/checkpoints/Checkpoints.h"
 #include "runtime/session/Evaluation.h"
+#include "runtime/session/Predictions.h"
 
 namespace accum::runtime {
 
@@ -22,6 +23,7 @@ public:
   PaceWatch pace{opened};
   Training training{opened, samples, numbers, guard, pace};
   Evaluation evaluation{opened, samples, training};
+  Predictions predictions{opened, samples, training};
 
   Status setHyper(const HyperOptions &options);
   /// What accum_set sets, by names.

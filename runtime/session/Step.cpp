@@ -58,6 +58,7 @@ int Step::beginMicro(accum_ctx *context, uint32_t phase, uint32_t k, uint64_t *f
                  "program"},
                 false);
   ranges.beginMicro(phases[phase], k, steps);
+  latest = {phase, k, false, false};
   context->inputs = samples.stagingIn(phase).inputs();
   Status fed = timed({.kind = CallFacts::Feed}, [&] { return samples.feed(phase, k); });
   if (fed && phases[phase].addsGradients && samples.microSteps.numberOf(phase, k) == 0 && addsInPlace())
@@ -171,6 +172,23 @@ int Step::store(uint64_t offset, const void *source, uint64_t bytes) {
 
 int Step::startFetch(void *target, uint64_t offset, uint64_t bytes) {
   return check(opened.device->startFetch(target, offset, bytes), false);
+}
+
+int Step::output(uint32_t number, const void *rows, uint64_t bytes) {
+  size_t count = opened.artifact.manifest.outputs.size();
+  if (number >= count || !predicts)
+    return fail({kExitInternal,
+                 "the program hands out output " + std::to_string(number) + " of " + std::to_string(count),
+                 "program"},
+                false);
+  if (!predicts->wants(number))
+    return 0;
+  auto readable = opened.device->view(rows, bytes);
+  if (!readable)
+    return fail(readable.error(), false);
+  predicts->take(number, *readable, samples.microSteps.division(), samples.microSteps.shareIn(latest.phase),
+                 latest.k);
+  return 0;
 }
 
 int Step::startStore(uint64_t offset, const void *source, uint64_t bytes) {

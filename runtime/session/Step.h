@@ -6,6 +6,7 @@
 
 #include "runtime/session/CallLog.h"
 #include "runtime/session/GradientGuard.h"
+#include "runtime/session/Prediction.h"
 #include "runtime/session/Samples.h"
 #include "runtime/session/StepRanges.h"
 #include "runtime/session/UpdateNumbers.h"
@@ -54,6 +55,7 @@ public:
   int store(uint64_t offset, const void *source, uint64_t bytes);
   int startFetch(void *target, uint64_t offset, uint64_t bytes);
   int startStore(uint64_t offset, const void *source, uint64_t bytes);
+  int output(uint32_t number, const void *rows, uint64_t bytes);
   int zero(void *data, uint64_t bytes);
   int copy(void *target, const void *source, uint64_t bytes);
 
@@ -64,12 +66,15 @@ public:
   uint8_t flags[2] = {0, 1};    ///< accum_ctx::flags
   std::optional<CallLog> calls; ///< where a profile was asked for
   StepRanges ranges;            ///< for a profiler
+  /// Takes the rows that a prediction hands out.
+  Prediction *predicts = nullptr;
   /// Asked before each micro-step, where it is set: whether to leave the step there.
   std::function<Expected<bool>()> leaves;
   /// Called after each one of training: its number, and how many there are.
   std::function<void(uint32_t k, uint32_t steps)> observer;
 
 private:
+  MicroStep latest{}; ///< that has begun
   Status beginAdding();
   int limitGradients();
   int check(const Status &status, bool inCommand);

@@ -154,6 +154,31 @@ Expected<int> Training::evaluate(uint64_t number) {
   return opened.artifact.program->eval(&*context, samples.microSteps.division().steps);
 }
 
+Expected<int> Training::predict() {
+  opened.device->startStep(/*evaluates=*/true);
+  step.ranges.beginStep(0, /*evaluates=*/true);
+  auto context = makeContext(0);
+  if (!context)
+    return context.error();
+  return predictOf(*opened.artifact.program)(&*context, samples.microSteps.division().steps);
+}
+
+Status Training::readOutputs(double earlierWeight, double weight) {
+  std::vector<std::pair<std::string, double>> read;
+  for (const ScalarSpec &scalar : opened.artifact.manifest.scalars) {
+    if (scalar.output().empty())
+      continue;
+    auto value = opened.scalarOr(scalar.name.c_str(), NAN);
+    if (!value)
+      return value.error();
+    double before =
+        earlierWeight > 0 && read.size() < outputValues.size() ? outputValues[read.size()].second : 0;
+    read.emplace_back(scalar.output(), (before * earlierWeight + *value * weight) / (earlierWeight + weight));
+  }
+  outputValues = std::move(read);
+  return {};
+}
+
 Expected<accum_step_result> Training::forward(uint64_t number, double started) {
   auto code = evaluate(number);
   return code ? finish(*code, started) : code.error();
@@ -170,6 +195,8 @@ Expected<accum_step_result> Training::finish(int code, double started) {
   auto loss = opened.scalarOr("loss", NAN), targets = opened.scalarOr("targets", 0);
   if (!loss || !targets)
     return loss ? targets.error() : loss.error();
+  if (Status status = readOutputs(); !status)
+    return status.error();
   if (code == 0 && !step.skipNan && opened.artifact.manifest.findScalar("loss") && !std::isfinite(*loss))
     return notFinite("the loss is not finite", opened, numbers.updates > 0);
   result.loss = *loss;

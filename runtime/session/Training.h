@@ -36,6 +36,12 @@ public:
   Expected<accum_step_result> tryStep(double started);
   /// The program's forward part over what is selected; its code.
   Expected<int> evaluate(uint64_t number);
+  /// The model's outputs over what is selected; the program's code.
+  Expected<int> predict();
+  /// Scalar outputs beside the loss, of the latest step or evaluation, by name; of several windows by their
+  /// samples.
+  Status readOutputs(double earlierWeight = 0, double weight = 1);
+  const std::vector<std::pair<std::string, double>> &scalarOutputs() const { return outputValues; }
   /// The failure behind a program's non-zero result, with the command and its nodes when one failed.
   Error explain(int code) const;
 
@@ -61,6 +67,7 @@ private:
   GradientGuard &guard;
   PaceWatch &pace;
   Pending waiting;
+  std::vector<std::pair<std::string, double>> outputValues;
   std::vector<uint8_t> earlier; ///< this rank's part of the gradients of the calls before the latest
   uint64_t sentBefore = 0;      ///< the step
   std::vector<uint32_t> none;   ///< micro-steps of each length: 0

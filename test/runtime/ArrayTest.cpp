@@ -2,6 +2,7 @@
 // Readers of .safetensors, .npy and .npz: what they give, and that nothing malformed gets through.
 #include "runtime/files/Array.h"
 #include "runtime/device/Device.h"
+#include "runtime/files/ArrayWriter.h"
 #include "runtime/files/Convert.h"
 #include "runtime/files/SafetensorsWriter.h"
 #include "test/runtime/ToyArtifact.h"
@@ -210,6 +211,35 @@ TEST(Npy, FortranOrderIsTurned) {
   EXPECT_TRUE(readNpy(writeFile("empty.npy", npy(header + "(2, 0), }", "")), "x"));
   EXPECT_THAT(refusal(npy(header + "(2, 3, 5), }", raw<int16_t>(stored)), "f.npy"),
               HasSubstr("do not match its shape [2, 3, 5]"));
+}
+
+/// Rows of two arrays in turn come out as two arrays, in both forms of file.
+TEST(ArrayWriter, RowsOfSeveralArraysAreReadBack) {
+  const float scores[] = {1, 2, 3, 4, 5, 6};
+  const int64_t classes[] = {7, 8, 9};
+  for (const char *name : {"rows.npz", "rows.safetensors"}) {
+    std::string path = std::string(ACCUM_TEST_FOLDER) + "/" + name;
+    auto writer = ArrayWriter::create(path);
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE(writer->add("scores", ACCUM_F32, {1, 2}, scores));
+    ASSERT_TRUE(writer->add("classes", ACCUM_I64, {1}, classes));
+    ASSERT_TRUE(writer->add("scores", ACCUM_F32, {2, 2}, scores + 2));
+    ASSERT_TRUE(writer->add("classes", ACCUM_I64, {2}, classes + 1));
+    ASSERT_TRUE(writer->commit());
+    auto arrays = readArrays(path);
+    ASSERT_TRUE(arrays) << format(arrays.error());
+    ASSERT_EQ(arrays->size(), 2u);
+    for (const Array &array : *arrays) {
+      bool isScores = array.name == "scores";
+      EXPECT_EQ(array.shape, isScores ? (std::vector<int64_t>{3, 2}) : std::vector<int64_t>{3});
+      EXPECT_EQ(std::memcmp(array.data, isScores ? static_cast<const void *>(scores) : classes, 24), 0)
+          << name;
+    }
+  }
+  EXPECT_FALSE(ArrayWriter::create("rows.csv"));
+  auto nowhere = ArrayWriter::create("/nonexistent/rows.npz");
+  ASSERT_TRUE(nowhere);
+  EXPECT_FALSE(nowhere->add("classes", ACCUM_I64, {1}, classes));
 }
 
 TEST(Npz, ReadsCompressedArraysAndRefusesDamage) {

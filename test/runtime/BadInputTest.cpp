@@ -181,9 +181,9 @@ TEST(BadArtifact, ManifestMissingCutOrNewer) {
     EXPECT_THAT(refusal(setup, 3), HasSubstr("manifest.json: is damaged: "));
   }
   std::string newer = text;
-  newer.replace(newer.find("\"format\": 3"), 11, "\"format\": 5");
+  newer.replace(newer.find("\"format\": 3"), 11, "\"format\": 6");
   std::ofstream(path) << newer;
-  EXPECT_THAT(refusal(setup, 3), HasSubstr("is format 5, this runtime reads formats 3 and 4"));
+  EXPECT_THAT(refusal(setup, 3), HasSubstr("is format 6, this runtime reads formats 3 to 5"));
   fs::remove(path);
   EXPECT_THAT(refusal(setup, 3), HasSubstr("is not an artifact: it has no manifest.json"));
   EXPECT_EQ(accumRun("/nonexistent.accum --steps 1 --synthetic").code, 3);

@@ -139,6 +139,27 @@ TEST(Manifest, RoundTrip) {
   EXPECT_TRUE(read->params[0].aliases[0].transposed);
 }
 
+TEST(Manifest, OutputsHaveAFormatOfTheirOwn) {
+  Manifest manifest = sample();
+  manifest.outputs = {{"logits", ACCUM_BF16, {1, 3}}};
+  manifest.outputsLeftOut = {{"scores", "relates samples to each other"}};
+  EXPECT_THAT(parseManifest(toJson(manifest), "m").error().message,
+              HasSubstr("`outputs` that no phase predicts"));
+  manifest.phases.push_back(
+      {.name = "prediction", .isPredict = true, .isLoop = true, .inputs = {manifest.inputs[0].name}});
+  std::string text = toJson(manifest);
+  EXPECT_EQ(ordered_json::parse(text)["format"], kOutputsFormat);
+  auto read = parseManifest(text, "m");
+  ASSERT_TRUE(read) << format(read.error());
+  EXPECT_EQ(toJson(*read), text);
+  EXPECT_EQ(read->outputs[0].given(), ACCUM_F32);
+  EXPECT_TRUE(read->isPredictedFrom(manifest.inputs[0].name));
+  EXPECT_FALSE(read->isPredictedFrom("labels"));
+  manifest.outputs.clear();
+  EXPECT_THAT(parseManifest(toJson(manifest), "m").error().message,
+              HasSubstr("phases of a prediction without `outputs`"));
+}
+
 /// The message for the sample manifest after `edit`.
 static std::string refusal(void (*edit)(ordered_json &)) {
   ordered_json json = ordered_json::parse(toJson(sample()));
@@ -150,8 +171,8 @@ static std::string refusal(void (*edit)(ordered_json &)) {
 
 TEST(Manifest, RefusesOtherFormats) {
   EXPECT_THAT(
-      refusal([](ordered_json &json) { json["format"] = 5; }),
-      HasSubstr("a/manifest.json: is format 5, this runtime reads formats 3 and 4 (the artifact is newer)"));
+      refusal([](ordered_json &json) { json["format"] = 6; }),
+      HasSubstr("a/manifest.json: is format 6, this runtime reads formats 3 to 5 (the artifact is newer)"));
   EXPECT_THAT(refusal([](ordered_json &json) { json.erase("format"); }), HasSubstr("no `format` number"));
 }
 
@@ -161,7 +182,7 @@ TEST(Manifest, TellsAnOlderFormatFromDamage) {
     json["format"] = 1;
     json.erase("checksum");
   });
-  EXPECT_THAT(older, HasSubstr("is format 1, this runtime reads formats 3 and 4 (the artifact is older)"));
+  EXPECT_THAT(older, HasSubstr("is format 1, this runtime reads formats 3 to 5 (the artifact is older)"));
   EXPECT_THAT(older, HasSubstr("compile the model again"));
   EXPECT_THAT(older, Not(HasSubstr("damaged")));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CLI11 declarations from the table, and the rules between options.
 #include "tools/accum-run/Options.h"
+#include "runtime/files/ArrayWriter.h"
 #include "runtime/options/CommandLine.h"
 #include "tools/accum-run/UnknownOptions.h"
 #include <cctype>
@@ -60,7 +61,21 @@ Status checkAlone(const Options &options) {
              : Status();
 }
 
+Status checkPrediction(const Options &options) {
+  if (options.predict.empty())
+    return options.output.empty() && options.outputs.empty()
+               ? Status()
+               : usage("--output and --outputs are for --predict PATH");
+  if (options.output.empty())
+    return usage("--predict needs --output FILE.npz or --output FILE.safetensors");
+  if (auto writer = runtime::ArrayWriter::create(options.output); !writer)
+    return writer.error();
+  return checkTaken(options, runtime::kPredicting, "--predict trains nothing and saves no weights");
+}
+
 Status checkEvaluation(const Options &options) {
+  if (Status status = checkPrediction(options); !status || !options.predict.empty())
+    return status;
   bool hasData = !options.evalData.empty() || !options.valSplit.empty();
   if (options.evalEvery > 0 && !hasData)
     return usage("--eval-every needs --eval PATH");
@@ -86,7 +101,7 @@ Status checkTogether(const Options &options) {
     return {};
   if (options.verify && !options.data.empty() && options.synthetic)
     return usage("--data and --synthetic exclude each other");
-  if (options.verify || options.evalOnly)
+  if (options.verify || options.evalOnly || !options.predict.empty())
     return {};
   if (!options.steps && !options.epochs)
     return usage("one of --steps and --epochs is required");
@@ -128,6 +143,7 @@ Status checkOutputs(const Options &options) {
            {"--dump-gradients", options.dumpGradients},
            {"--log", options.log == "-" ? "" : options.log},
            {"--profile", options.profile},
+           {"--output", options.output},
            {"--report", options.report}}) {
     if (path.empty())
       continue;
@@ -157,6 +173,7 @@ constexpr const char *kExamples =
     "1\n"
     "  accum-run gpt2.accum --data tokens.bin --epochs 1 --checkpoint run --checkpoint-every 500 --resume "
     "auto\n"
+    "  accum-run gpt2.accum --predict test.npz -o logits.npz --init trained.safetensors\n"
     "  accum-run gpt2.accum --verify                               is the step right?\n"
     "  accum-run gpt2.accum --describe                             what is in it?";
 

@@ -75,17 +75,72 @@ Value Forward::lossOf(const LossChoice &choice, ImportReport &report) {
                   });
 }
 
-bool Forward::walkTo(const std::string &output, ImportReport &report, Failures &failures) {
+bool Forward::walkTo(const std::vector<std::string> &outputs, Failures &failures) {
+  std::vector<std::string> read = outputs;
+  read.emplace_back("input_ids");
   try {
-    addInputs(neededValues(model.graph, {output, "input_ids"}));
-    walk.run(model.graph, {output});
+    addInputs(neededValues(model.graph, read));
+    walk.run(model.graph, outputs);
   } catch (Refusal &refusal) {
     failures.push_back({refusal.slug, "the model", refusal.message, refusal.notes});
     return false;
   }
   failures = walk.takeFailures();
+  return true;
+}
+
+bool Forward::walkTo(const std::string &output, ImportReport &report, Failures &failures) {
+  if (!walkTo(std::vector{output}, failures))
+    return false;
   report.notices.insert(report.notices.end(), emit.notices.begin(), emit.notices.end());
   return true;
+}
+
+std::vector<std::pair<std::string, Value>> Forward::scalarsBeside(const std::string &loss) {
+  std::vector<std::pair<std::string, Value>> scalars;
+  for (const ValueInfo &output : model.graph.outputs) {
+    auto found = walk.values.find(output.name);
+    if (output.name == loss || found == walk.values.end())
+      continue;
+    const GraphValue &value = found->second;
+    if (!value.value || value.selection || value.items || !(volumeOf(value.shape) == Volume{}) ||
+        !isFloat(value.dtype))
+      continue;
+    emit.location = NameLoc::get(emit.builder.getStringAttr(output.name));
+    scalars.emplace_back(output.name, emit.reshape(value.whole(emit), {}));
+  }
+  return scalars;
+}
+
+/// Refuses what is not one row for each sample, the samples leading.
+Value Forward::outputOf(const std::string &name) {
+  auto found = walk.values.find(name);
+  if (found == walk.values.end())
+    refuseUnsupported("relates samples to each other, or is computed by what cannot be compiled");
+  const GraphValue &output = found->second;
+  bool isLed = !output.shape.empty() && output.shape.front().batched &&
+               llvm::none_of(llvm::drop_begin(output.shape), [](const Extent &e) { return e.batched; });
+  if (output.selection || output.items || !isLed)
+    refuseUnsupported("is not led by the batch");
+  emit.location = NameLoc::get(emit.builder.getStringAttr(name));
+  return output.whole(emit);
+}
+
+std::vector<std::pair<std::string, Value>> Forward::buildOutputs(const std::vector<std::string> &names,
+                                                                 Failures &failures) {
+  Failures ofNodes;
+  std::vector<std::pair<std::string, Value>> outputs;
+  walk.leaveOut({}); // what cannot be computed has no stand-in
+  bool isWhole = walkTo(names, ofNodes);
+  for (const std::string &name : names)
+    try {
+      if (!isWhole)
+        refuseUnsupported(ofNodes.front().message);
+      outputs.emplace_back(name, outputOf(name));
+    } catch (Refusal &refusal) {
+      failures.push_back({refusal.slug, name, refusal.message, refusal.notes});
+    }
+  return outputs;
 }
 
 Value Forward::build(const LossChoice &choice, ImportReport &report, Failures &failures) {

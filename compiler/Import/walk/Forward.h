@@ -36,6 +36,12 @@ public:
   /// The loss as a scalar; null after a failure.
   mlir::Value build(const LossChoice &choice, ImportReport &report, Failures &failures);
   void finish(llvm::ArrayRef<mlir::Value> results);
+  /// After `build`: float scalars among the outputs of the graph that the loss, which is another one, was
+  /// computed from, by name.
+  std::vector<std::pair<std::string, mlir::Value>> scalarsBeside(const std::string &loss);
+  /// Of those of these outputs that the graph computes for each sample, by name. Others are in `failures`.
+  std::vector<std::pair<std::string, mlir::Value>> buildOutputs(const std::vector<std::string> &names,
+                                                                Failures &failures);
 
   /// Of a graph that is split: what enters the nodes where samples meet.
   std::vector<Entry> buildPart(const LossChoice &choice, const std::vector<std::string> &meeting,
@@ -48,7 +54,9 @@ public:
 
 private:
   /// False after a refusal that ended the walk; other failures may be there after a whole one.
+  bool walkTo(const std::vector<std::string> &outputs, Failures &failures);
   bool walkTo(const std::string &output, ImportReport &report, Failures &failures);
+  mlir::Value outputOf(const std::string &name);
   void addInputs(const std::set<std::string> &needed);
   mlir::Value addInput(const std::string &name, llvm::ArrayRef<Extent> shape, DType dtype);
   mlir::Value addLabels(const std::string &name, llvm::ArrayRef<Extent> shape, DType dtype);

@@ -11,7 +11,7 @@
 namespace accum::run {
 
 struct Scalar {
-  const char *tag;
+  std::string tag;
   double value;
 };
 

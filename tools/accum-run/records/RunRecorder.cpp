@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which recorders a run has.
 #include "tools/accum-run/records/RunRecorder.h"
+#include "runtime/accum_outputs.h"
 #include "tools/accum-run/records/ProgressLine.h"
 #include "tools/accum-run/records/RunReport.h"
 #include "tools/accum-run/records/StepLog.h"
@@ -48,6 +49,19 @@ void Recorders::tellEarlier(const std::string &log, uint64_t from) {
 void Recorders::step(uint64_t step, const accum_info &info, const accum_step_result &result) {
   for (auto &recorder : all)
     recorder->step(step, info, result);
+}
+
+Outputs outputsOf(const accum_session *session) {
+  Outputs found;
+  double value = 0;
+  while (const char *name = accum_scalar_output(session, found.size(), &value))
+    found.emplace_back(name, value);
+  return found;
+}
+
+void Recorders::outputs(const Outputs &found) {
+  for (auto &recorder : all)
+    recorder->outputs(found);
 }
 
 void Recorders::evaluation(const Evaluation &found) {

@@ -12,6 +12,12 @@
 
 namespace accum::run {
 
+/// Scalar outputs of the model beside its loss, by name.
+using Outputs = std::vector<std::pair<std::string, double>>;
+
+/// Of the latest step or evaluation.
+Outputs outputsOf(const accum_session *session);
+
 /// What a pass over the evaluation data found.
 struct Evaluation {
   uint64_t step = 0;                ///< optimizer steps that were made before it
@@ -19,6 +25,7 @@ struct Evaluation {
   int64_t samples = 0, targets = 0; ///< targets: 0 where the artifact does not count them
   bool isBest = false;              ///< the lowest loss so far
   std::optional<double> accuracy = {}, perplexity = {}; ///< accuracy: a part of 1
+  Outputs outputs = {};
 };
 
 class RunRecorder {
@@ -26,6 +33,8 @@ public:
   virtual ~RunRecorder() = default;
   /// Behind every optimizer step; `step` counts from 1.
   virtual void step(uint64_t step, const accum_info &info, const accum_step_result &result) = 0;
+  /// The same step's, before that, where there are any.
+  virtual void outputs(const Outputs &) {}
   /// Behind the step that it names.
   virtual void evaluation(const Evaluation &found) = 0;
   /// The same of a run that this one goes on from, in order and before the others.
@@ -47,6 +56,7 @@ public:
                                            uint64_t total);
 
   void step(uint64_t step, const accum_info &info, const accum_step_result &result);
+  void outputs(const Outputs &found);
   void evaluation(const Evaluation &found);
   void interrupt();
   /// The first exit code of theirs that is not 0.

@@ -17,6 +17,13 @@ using Json = nlohmann::ordered_json;
 /// JSON has no NaN.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
+Json byName(const Outputs &outputs) {
+  Json object = Json::object();
+  for (const auto &[name, value] : outputs)
+    object[name] = number(value);
+  return object;
+}
+
 double numberIn(const Json &entry, const char *key, double otherwise = NAN) {
   auto found = entry.find(key);
   return found != entry.end() && found->is_number() ? found->get<double>() : otherwise;
@@ -110,6 +117,8 @@ void StepLog::step(uint64_t step, const accum_info &info, const accum_step_resul
                {"peak_bytes", info.peak_bytes}};
   if (info.sent_bytes > 0)
     line["sent_bytes"] = info.sent_bytes;
+  if (!latest.empty())
+    line["outputs"] = byName(latest);
   if (result.skipped)
     line["skipped"] = result.skipped == ACCUM_SKIPPED_SPIKE ? Json("spike") : Json(true);
   write(step, line.dump());
@@ -124,6 +133,8 @@ void StepLog::evaluation(const Evaluation &found) {
     line["eval_accuracy"] = number(*found.accuracy);
   if (found.perplexity)
     line["eval_perplexity"] = number(*found.perplexity);
+  if (!found.outputs.empty())
+    line["eval_outputs"] = byName(found.outputs);
   write(found.step, line.dump());
 }
 

@@ -29,6 +29,7 @@ public:
   explicit StepLog(std::unique_ptr<RecordFile> file) : file(std::move(file)) {}
 
   void step(uint64_t step, const accum_info &info, const accum_step_result &result) override;
+  void outputs(const Outputs &found) override { latest = found; }
   void evaluation(const Evaluation &found) override;
   int finish() override { return failed; }
 
@@ -36,6 +37,7 @@ private:
   void write(uint64_t step, const std::string &line);
 
   std::unique_ptr<RecordFile> file;
+  Outputs latest;
   int failed = 0;
 };
 

@@ -20,6 +20,8 @@ void TensorBoardLog::step(uint64_t step, const accum_info &info, const accum_ste
     scalars.push_back({"speed/tokens_per_s", double(result.targets) / result.seconds});
   if (result.skipped)
     scalars.push_back({"train/skipped", 1});
+  for (const auto &[name, value] : latest)
+    scalars.push_back({"train/outputs/" + name, value});
   write(step, scalars);
 }
 
@@ -29,6 +31,8 @@ void TensorBoardLog::evaluation(const Evaluation &found) {
     scalars.push_back({"eval/accuracy", *found.accuracy});
   if (found.perplexity)
     scalars.push_back({"eval/perplexity", *found.perplexity});
+  for (const auto &[name, value] : found.outputs)
+    scalars.push_back({"eval/outputs/" + name, value});
   write(found.step, scalars);
 }
 

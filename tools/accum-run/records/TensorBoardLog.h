@@ -14,6 +14,7 @@ public:
   explicit TensorBoardLog(std::unique_ptr<EventFile> file) : file(std::move(file)) {}
 
   void step(uint64_t step, const accum_info &info, const accum_step_result &result) override;
+  void outputs(const Outputs &found) override { latest = found; }
   void evaluation(const Evaluation &found) override;
   int finish() override { return failed; }
 
@@ -21,6 +22,7 @@ private:
   void write(uint64_t step, const std::vector<Scalar> &scalars);
 
   std::unique_ptr<EventFile> file;
+  Outputs latest;
   int failed = 0;
 };
 

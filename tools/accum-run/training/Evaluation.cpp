@@ -35,7 +35,8 @@ int Evaluator::run(uint64_t done, std::optional<Evaluation> &found) {
                      result.targets,
                      result.is_best != 0,
                      given(result.accuracy),
-                     given(result.perplexity)};
+                     given(result.perplexity),
+                     outputsOf(session)};
   return 0;
 }
 

@@ -25,4 +25,14 @@ std::vector<const char *> pathsOf(const std::vector<std::string> &words) {
   return paths;
 }
 
+int bindData(const Options &options, accum_session *session) {
+  accum_data_options data = dataOptions(options);
+  if (options.synthetic)
+    return accum_bind_synthetic(session, &data);
+  if (options.data.empty())
+    return 0;
+  std::vector<const char *> paths = pathsOf(options.data);
+  return accum_bind_files(session, paths.data(), paths.size(), &data);
+}
+
 } // namespace accum::run

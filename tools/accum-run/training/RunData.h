@@ -11,6 +11,8 @@ namespace accum::run {
 /// Valid as long as the options.
 accum_data_options dataOptions(const Options &options);
 std::vector<const char *> pathsOf(const std::vector<std::string> &words);
+/// What is trained on, where something is given. An exit code.
+int bindData(const Options &options, accum_session *session);
 
 } // namespace accum::run
 #endif

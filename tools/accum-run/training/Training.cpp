@@ -9,17 +9,15 @@
 #include "tools/accum-run/training/Checkpoints.h"
 #include "tools/accum-run/training/Evaluation.h"
 #include "tools/accum-run/training/ParameterPrint.h"
+#include "tools/accum-run/training/Predictor.h"
 #include "tools/accum-run/training/RunData.h"
 #include "tools/accum-run/training/RunResults.h"
 #include "tools/accum-run/training/SharedSettings.h"
 #include "tools/accum-run/training/StopSignal.h"
-#include "tools/accum-run/training/Verification.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <unistd.h>
 
 namespace accum::run {
 namespace {
@@ -46,12 +44,13 @@ private:
   template <typename Call> int onFirst(Call &&call);
   int prepare();
   int setPrint();
-  int bind();
   int set(runtime::OptionOwner owner);
   void printNotices();
   void printNotes();
   bool evaluate(uint64_t done);
   int evaluateOnly();
+  int predictOnly();
+  int takeWeights();
   uint64_t totalSteps() const;
   void openRecorders();
   int loop();
@@ -114,16 +113,6 @@ template <typename Call> int Training::onFirst(Call &&call) {
   return code;
 }
 
-int Training::bind() {
-  accum_data_options data = dataOptions(options);
-  if (options.synthetic)
-    return accum_bind_synthetic(session, &data);
-  if (options.data.empty())
-    return 0;
-  std::vector<const char *> paths = pathsOf(options.data);
-  return accum_bind_files(session, paths.data(), paths.size(), &data);
-}
-
 /// What the session takes of the options that were given.
 int Training::set(runtime::OptionOwner owner) {
   std::vector<const char *> names, texts;
@@ -163,7 +152,7 @@ int Training::prepare() {
   if (code == 0 && !options.batches.empty())
     code = accum_set_batches(session, options.batches.data(), options.batches.size());
   if (code == 0)
-    code = bind();
+    code = bindData(options, session);
   if (code == 0)
     code = evaluator.bind();
   if (code == 0) {
@@ -199,8 +188,9 @@ int Training::resume() {
   bool isAuto = options.resume == "auto";
   const std::string &path = isAuto ? options.checkpoint : options.resume;
   int32_t found = 0;
-  int code =
-      accum_resume(session, path.c_str(), options.resumeWeightsOnly || options.evalOnly, &firstStep, &found);
+  int code = accum_resume(session, path.c_str(),
+                          options.resumeWeightsOnly || options.evalOnly || !options.predict.empty(),
+                          &firstStep, &found);
   if (int agreed = agree(code))
     return agreed;
   isResumed = found != 0;
@@ -236,7 +226,7 @@ void Training::printNotes() {
     return;
   if (!options.lr && totalSteps() > 0)
     std::fprintf(stderr, "note: --lr is not given: %g (%s)\n", info.lr, info.optimizer);
-  if (!options.hyper.ema && info.ema > 0)
+  if (!options.ema && info.ema > 0)
     std::fprintf(stderr, "note: --ema is not given: %g\n", info.ema);
 }
 
@@ -282,6 +272,8 @@ int Training::loop() {
       return failedStep(code, step, result);
     printNotices();
     accum_get_info(session, &info);
+    if (Outputs outputs = outputsOf(session); !outputs.empty())
+      recorders.outputs(outputs);
     recorders.step(step + 1, info, result);
     summary.step(step + 1, info, result);
     bool isGood = result.loss <= options.stopAtLoss.value_or(-INFINITY); // the same on all ranks
@@ -314,15 +306,29 @@ bool Training::evaluate(uint64_t done) {
   return true;
 }
 
+/// Of a checkpoint or of a file, where one is given.
+int Training::takeWeights() {
+  int code = options.resume.empty() ? 0 : resume();
+  return code || options.init.empty() || isResumed ? code : init();
+}
+
+int Training::predictOnly() {
+  Predictor predictor(options, session);
+  if (int agreed = agree(predictor.bind()))
+    return agreed;
+  if (int failed = takeWeights())
+    return failed;
+  printNotices();
+  return predictor.run();
+}
+
 /// The weights of the artifact, of a checkpoint or of a file.
 int Training::evaluateOnly() {
-  int code = options.valSplit.empty() ? 0 : bind();
+  int code = options.valSplit.empty() ? 0 : bindData(options, session);
   code = code ? code : evaluator.bind();
   if (int agreed = agree(code))
     return agreed;
-  if (int resumed = options.resume.empty() ? 0 : resume())
-    return resumed;
-  if (int failed = options.init.empty() || isResumed ? 0 : init())
+  if (int failed = takeWeights())
     return failed;
   printNotices();
   openRecorders();
@@ -358,6 +364,8 @@ int Training::run() {
     return code;
   if (options.evalOnly)
     return evaluateOnly();
+  if (!options.predict.empty())
+    return predictOnly();
   if (int code = prepare())
     return code;
   if (int code = isFirst() ? results.check() : 0)
@@ -380,30 +388,6 @@ int Training::run() {
 
 } // namespace
 
-int train(const Options &options, RankBoard &board) {
-  listenForStop(&board, launchedRank());
-  board.set(launchedRank(), RankBoard::Running);
-  accum_open_options open = {sizeof(accum_open_options),
-                             options.threads,
-                             options.randomParams.has_value(),
-                             options.onNan == "skip",
-                             options.randomParams.value_or(0),
-                             options.target.empty() ? nullptr : options.target.c_str(),
-                             options.launcher.c_str(),
-                             nullptr,
-                             !options.init.empty(),
-                             options.devices.value_or(0),
-                             options.offloadDir.empty() ? nullptr : options.offloadDir.c_str(),
-                             /*local_batches=*/0};
-  accum_session *session = nullptr;
-  int code = accum_open(options.artifact.c_str(), &open, &session);
-  if (code != 0)
-    return sayOpenFailed(code, accum_last_error(), board);
-  code = options.verify ? verifyPlan(options, session) : Training(options, session).run();
-  code = finishOutput(code);
-  accum_close(session);
-  board.set(launchedRank(), RankBoard::Ended);
-  return code;
-}
+int runTraining(const Options &options, accum_session *session) { return Training(options, session).run(); }
 
 } // namespace accum::run

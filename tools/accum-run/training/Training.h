@@ -11,5 +11,8 @@ namespace accum::run {
 /// Returns the process's exit code; everything that went wrong has been said on stderr, once for all ranks.
 int train(const Options &options, RankBoard &board);
 
+/// What `train` does with an open artifact where nothing is verified.
+int runTraining(const Options &options, accum_session *session);
+
 } // namespace accum::run
 #endif
