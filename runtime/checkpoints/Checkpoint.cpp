@@ -116,7 +116,9 @@ RunOptions optionsIn(const Json &json) {
     if (!row.recorded || (isOptional && !json.contains(keyOf(row))))
       continue;
     const Json &value = json.at(keyOf(row));
-    if (row.has<bool>() ? !value.is_boolean() : row.isWhole() ? !value.is_number_unsigned() : value.is_null())
+    if (row.isWhole() && !value.is_number_unsigned())
+      (void)countIn(value); // which says that it is none
+    if (row.has<bool>() ? !value.is_boolean() : value.is_null())
       throw std::out_of_range(value.dump() + " is no value of " + row.flag());
     assign(row, {value.is_string() ? value.get<std::string>() : value.dump()}, options);
   }

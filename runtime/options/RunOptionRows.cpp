@@ -60,7 +60,7 @@ std::string readBatches(const std::string &text, O &options) {
 
 /// There is no such option, and whoever asks for it learns why.
 std::string refuseEvaluationSize(const std::string &, O &) {
-  return "evaluation has the micro-batch of training: leave it out";
+  return "--eval-micro-batch: evaluation has the micro-batch of training: leave it out";
 }
 
 std::string rateRuleComplaint(const std::string &text) {
