@@ -8,7 +8,7 @@ import inspect
 import re
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
-from . import _accum, _errors
+from . import _accum, _errors, _words
 
 DEFAULT_STEPS = 1000
 
@@ -81,7 +81,7 @@ def require_known(given: Iterable[str], known: set[str]) -> None:
         if name not in known:
             meant = _meant(name, known)
             raise usage(f"`{name}` is no option" + (f": nearest is `{meant}`" if meant else ""),
-                        "docs/guide.md lists those of a run, accumc --help those of the compiler")
+                        f"{_words.page('guide.md')} lists those of a run, accumc --help those of the compiler")
 
 
 def attribute_error(owner: str, name: str, known: Iterable[str]) -> AttributeError:
