@@ -135,7 +135,7 @@ LogicalResult Compilation::import() {
   }
   request.planOnly = options.planOnly || options.checkOnly || !options.toPhase.empty();
   request.isOneOfSizes = options.isOneOfSizes;
-  request.outputs = options.checkOnly || options.isOneOfSizes ? "none" : options.outputs;
+  request.outputs = options.checkOnly || options.isOneOfSizes ? "none" : options.outputsAsked();
   import::Failures failures;
   module = import::importModel(context, request, report, failures);
   for (const import::Failure &failure : failures)
@@ -179,10 +179,10 @@ LogicalResult Compilation::settleOutputs() {
   left.insert(left.end(), verdict.outputsLeftOut.begin(), verdict.outputsLeftOut.end());
   for (const auto &[name, why] : left) {
     train::leaveOutput(*module, name, why);
-    if (options.outputs != "auto")
+    if (options.outputsAsked() != "auto")
       diagnostics.add(fmt::format("--outputs: `{}` {} [no-such-output]", name, why));
   }
-  return success(left.empty() || options.outputs == "auto");
+  return success(left.empty() || options.outputsAsked() == "auto");
 }
 
 /// Stand-ins of what import refused must not get further than here.

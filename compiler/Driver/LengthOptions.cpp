@@ -102,6 +102,11 @@ std::string misfitOfLengths(const Options &options) {
         "--dim {}: several sizes of a batch whose samples are related are not built yet: leave "
         "--on-cross-batch {} out, or --dim {}=SIZE [not-built]",
         dim, options.onCrossBatch, dim);
+  if (options.outputsAsked() != "auto" && options.outputsAsked() != "none")
+    return fmt::format(
+        "--dim {}: --outputs {}: padding is proved not to reach the loss, and nothing of outputs: "
+        "leave --outputs out, or --dim {}=SIZE [not-built]",
+        dim, options.outputsAsked(), dim);
   if (exploredRange(options.microBatchText))
     return fmt::format("--dim {}: --micro-batch explore times one size: --dim {}=SIZE [usage]", dim, dim);
   if (!options.planFile.empty())

@@ -149,6 +149,10 @@ void addOptions(CLI::App &app, Options &options) {
 
 } // namespace
 
+std::string Options::outputsAsked() const {
+  return outputs.empty() ? "auto" : fmt::format("{}", fmt::join(outputs, ","));
+}
+
 std::string Options::updateName() const { return ema ? runtime::withAverage(optimizer) : optimizer; }
 
 std::vector<std::string> optionNames() {

@@ -50,9 +50,9 @@ struct Options : planner::Options {
   std::vector<std::string> trainable, freeze, ties, trustBackward;
   bool untie = false;
   std::string optimizer = "adamw";
-  bool ema = false;             ///< an average of the weights beside what the optimizer keeps
-  std::string metric;           // empty, or "accuracy"
-  std::string outputs = "auto"; // to predict: auto, none, or names with commas between
+  bool ema = false;                 ///< an average of the weights beside what the optimizer keeps
+  std::string metric;               // empty, or "accuracy"
+  std::vector<std::string> outputs; // to predict: none, or names, also with commas between; empty: auto
   std::string precision = "f32";
   std::string microBatchText = "auto"; // of microBatch, or explore[:MIN..MAX]
   std::string onCrossBatch = "reject";
@@ -77,6 +77,8 @@ struct Options : planner::Options {
 
   /// Of the optimizer as it updates here, by which runtime/artifact/Optimizers.h finds it.
   std::string updateName() const;
+  /// Of `outputs`: auto, none, or names with commas between.
+  std::string outputsAsked() const;
 };
 
 /// What parsing came to: options, or text for stdout (exit 0), or a message for stderr (exit 2).

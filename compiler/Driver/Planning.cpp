@@ -150,7 +150,7 @@ FailureOr<std::optional<planner::Plan>> planOutputs(ModuleOp module, const Optio
   auto plan = planBeside(predict, step, profile, messages);
   if (failed(plan))
     return failure();
-  if (options.outputs != "auto" || plan->scratch <= step.scratch)
+  if (options.outputsAsked() != "auto" || plan->scratch <= step.scratch)
     return std::optional(*plan);
   for (train::OutputOp output : train::outputsOf(predict))
     train::leaveOutput(module, output.getName(),

@@ -27,7 +27,13 @@ Error nothingToPredict(const Manifest &manifest) {
   Error error{kExitUsage, "the artifact has no outputs that a run predicts", "no-such-output", {}};
   for (const OutputLeftOut &output : manifest.outputsLeftOut)
     error.notes.push_back("the output `" + output.name + "` " + output.why);
-  error.notes.emplace_back("compile with --outputs NAME for one that costs memory, which the plan then has");
+  if (!manifest.lengths.empty())
+    error.notes.emplace_back(
+        "of several lengths padding is proved not to reach the loss, and nothing of outputs: "
+        "compile one size, --dim NAME=SIZE");
+  else
+    error.notes.emplace_back(
+        "compile with --outputs NAME for one that costs memory, which the plan then has");
   return error;
 }
 
