@@ -247,8 +247,8 @@ typedef struct accum_evaluation {
  * each other: the mean over full batches. Steps before and behind it have the bits that they have without
  * it. */
 int accum_evaluate(accum_session *session, accum_evaluation *result);
-/* What accum_evaluate and accum_save_weights take from now on: "trained", as at first, or "ema", the moving
- * average of the weights. Slug `usage` (exit 2) where there is none. */
+/* What accum_evaluate, accum_predict and accum_save_weights take from now on: "trained", as at first, or
+ * "ema", the moving average of the weights. Slug `usage` (exit 2) where there is none. */
 int accum_set_weights(accum_session *session, const char *which);
 /* Whether to stop; called by accum_evaluate before each micro-step, on every rank. Where it answers non-zero
  * on one, all leave the evaluation there, and its result has 0 samples. Null: nobody asks. */

@@ -253,17 +253,19 @@ class Runner:
         """What `predict` gives, by the names in the model file."""
         return self._session.outputs()
 
-    def predict(self, batches: Any, outputs: str | Sequence[str] | None = None) -> dict[str, Any]:
+    def predict(self, batches: Any, outputs: str | Sequence[str] | None = None, *,
+                weights: str = "trained") -> dict[str, Any]:
         """The model's outputs with the present weights, without dropout, by name: NumPy arrays over the samples of one
         batch or an iterable of batches, in order. Micro-steps are those of the plan, the last one ragged where need be.
 
         outputs: names, of which one may be a text; None: all that the artifact has (`run.outputs`), which are those of the
         model beside its loss. Arrays that they do not depend on, such as labels, may be missing. Steps have the bits that they
-        have without it. Of several processes each gets all rows; with local_batches its own.
+        have without it. Of several processes each gets all rows; with local_batches its own. weights="ema":
+        with their moving average.
 
             logits = run.predict(loader, "logits")["logits"]
         """
-        parts = list(self.predictions(batches, outputs))
+        parts = list(self.predictions(batches, outputs, weights=weights))
         if not parts:
             raise _errors.DataError("there is no batch to predict", slug="bad-data", exit_code=3)
         if len(parts) == 1:
@@ -272,11 +274,12 @@ class Runner:
 
         return {name: numpy.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def predictions(self, batches: Any, outputs: str | Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    def predictions(self, batches: Any, outputs: str | Sequence[str] | None = None, *,
+                    weights: str = "trained") -> Iterator[dict[str, Any]]:
         """What `predict` gives, batch by batch, so that no more than a batch's outputs are held."""
         names = [outputs] if isinstance(outputs, str) else list(outputs or ())
         for batch in _each(batches):
-            yield self._session.predict(self._named(batch), names)
+            yield self._session.predict(self._named(batch), names, weights)
 
     def verify(self, batch: Any = None, *, seconds: float = 60, seed: int = 0) -> Verification:
         """Whether the step does not depend on how the batch is cut into micro-steps, and whether its gradient is that of

@@ -117,11 +117,14 @@ public:
   }
 
   /// By name; of all outputs where `names` is empty.
-  nb::dict predict(const NamedArrays &batch, const std::vector<std::string> &names) {
+  nb::dict predict(const NamedArrays &batch, const std::vector<std::string> &names,
+                   const std::string &weights) {
     Arrays arrays(batch);
     std::vector<const char *> chosen = pointersOf(names);
     require(computed([&] {
-      if (int code = accum_bind_prediction_arrays(session, arrays.data(), arrays.size()))
+      int code = accum_set_weights(open(), weights.c_str());
+      code = code ? code : accum_bind_prediction_arrays(session, arrays.data(), arrays.size());
+      if (code)
         return code;
       return accum_predict(session, names.empty() ? nullptr : chosen.data(), 0,
                            accum_prediction_samples(session), nullptr);
@@ -403,7 +406,7 @@ void addSession(nb::module_ &module) {
       .def("evaluate", &Session::evaluate, "batch"_a, "weights"_a = "trained")
       .def("verify", &Session::verify, "batch"_a, "seconds"_a, "seed"_a)
       .def("outputs", &Session::outputs)
-      .def("predict", &Session::predict, "batch"_a, "names"_a)
+      .def("predict", &Session::predict, "batch"_a, "names"_a, "weights"_a = "trained")
       .def("read", &Session::read, "kind"_a, "name"_a)
       .def("save_tensors", &Session::saveTensors, "kind"_a, "names"_a, "path"_a, "in_parts"_a = false)
       .def("save_weights", &Session::saveWeights, "path"_a, "names"_a = nb::none(), "dtype"_a = nb::none(),

@@ -149,8 +149,8 @@ void addEvaluation(Table &add) {
   add("best", &O::best, "keep the weights of the lowest evaluation loss here",
       {.shown = "FILE", .check = emptyComplaint, .agreement = Presence});
   add("weights", &O::weights,
-      "what is evaluated and saved, --best too: trained (default), or their average, ema",
-      {.choices = {"trained", kAverage}, .modes = kEvaluating});
+      "what is evaluated, predicted with and saved, --best too: trained (default), or their average, ema",
+      {.choices = {"trained", kAverage}, .modes = kEvaluating | kPredicting});
   add("eval-micro-batch", refuseEvaluationSize, "");
   add("eval-only", &O::evalOnly, "evaluate the weights of the artifact or of --resume; trains nothing",
       {.modes = kEvaluating});

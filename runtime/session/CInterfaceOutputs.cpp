@@ -30,7 +30,7 @@ int accum_predict(accum_session *session, const char *const *names, int64_t firs
     std::vector<std::string> chosen;
     for (; names && *names; ++names)
       chosen.emplace_back(*names);
-    auto outcome = own.predictions.run(chosen, first, samples);
+    auto outcome = own.predict(chosen, first, samples);
     if (outcome && predicted)
       *predicted = *outcome;
     return outcome ? 0 : report(outcome.error());

@@ -207,13 +207,22 @@ Expected<accum_step_result> Session::update(uint64_t step) {
   return status ? training.update(step) : status.error();
 }
 
-Expected<accum_evaluation> Session::evaluate() {
+/// What `call` returns, with the weights that evaluations take in place of the trained ones.
+template <typename Call> auto Session::withEvaluated(Call &&call) -> decltype(call()) {
   if (Status status = weights.exchangeForEvaluation(); !status)
     return status.error();
-  auto result = evaluation.run();
+  auto result = call();
   if (Status status = weights.exchangeForEvaluation(); !status && result)
     return status.error();
   return result;
+}
+
+Expected<accum_evaluation> Session::evaluate() {
+  return withEvaluated([&] { return evaluation.run(); });
+}
+
+Expected<int64_t> Session::predict(const std::vector<std::string> &names, int64_t first, int64_t count) {
+  return withEvaluated([&] { return predictions.run(names, first, count); });
 }
 
 Status Session::startProfile() {

@@ -40,6 +40,8 @@ public:
   Expected<accum_step_result> eval(uint64_t step);
   /// Of the weights that Weights::use has named.
   Expected<accum_evaluation> evaluate();
+  /// See Predictions::run.
+  Expected<int64_t> predict(const std::vector<std::string> &names, int64_t first, int64_t count);
   /// Until `endTrial`, `tryStep` runs over these samples, the first `StepCut::samples` of them. Slugs
   /// `bad-data` (exit 3) for a number that no step can have, `usage` (exit 2) before a due update.
   Status beginTrial(Expected<Dataset> given, uint64_t seed);
@@ -62,6 +64,7 @@ public:
   Collectives &ranks() { return *opened.ranks; }
 
 private:
+  template <typename Call> auto withEvaluated(Call &&call) -> decltype(call());
   Status joinRanks(const accum_open_options &options);
   Status prepare(const accum_open_options &options);
   Status start(const accum_open_options &options);

@@ -10,6 +10,8 @@
 namespace accum::run {
 
 int Predictor::bind() {
+  if (int code = accum_set_weights(session, options.weights.c_str()))
+    return code;
   std::vector<const char *> paths = pathsOf(options.predict);
   accum_data_options data = dataOptions(options);
   return accum_bind_prediction_files(session, paths.data(), paths.size(), &data);
