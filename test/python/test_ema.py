@@ -57,6 +57,17 @@ def test_what_is_left_out_leaves_it(artifact):
         assert same(read(run, "ema"), averaged(before, read(run), 0.9))
 
 
+def test_predicted_with(artifact):
+    with accum.Runner(artifact, lr=1e-2, ema=0.9) as run, accum.Runner(artifact) as other:
+        for batch in windows(3, 16):
+            run.step(batch)
+        for name, value in read(run, "ema").items():
+            other.write(name, value)
+        before, found = read(run), run.predict(UNSEEN, weights="ema")
+        assert found and same(found, other.predict(UNSEEN)) and not same(found, run.predict(UNSEEN))
+        assert same(read(run), before)
+
+
 def test_evaluated_saved_and_begun_with(artifact, tmp_path):
     with accum.Runner(artifact, lr=1e-2, ema=0.9) as run, accum.Runner(artifact, lr=1e-2, ema=0.9) as other:
         assert run.evaluate(UNSEEN, weights="ema").loss == run.evaluate(UNSEEN).loss  # there is none yet

@@ -61,6 +61,7 @@ ToyRuntime::ToyRuntime(ModuleOp module, int64_t m, Samples samples)
             nullptr, // and nothing is offloaded
             nullptr,
             nullptr,
+            nullptr,
             nullptr},
       x(m * 3), t(m * 2), valid(m) {
   for (auto kernel : module.getOps<func::FuncOp>())

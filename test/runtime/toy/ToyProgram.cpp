@@ -183,7 +183,7 @@ int eval(accum_ctx *ctx, uint32_t steps) {
 extern "C" const accum_program_v1 *accum_program(void) {
   static accum_program_v1 table;
   folder = readConfig(config);
-  table = {config.abi, sizeof table, config.stateBytes, config.scratchBytes, config.m, config.devices,
-           step,       eval};
+  table = {config.abi, sizeof table, config.stateBytes, config.scratchBytes, config.m, config.devices, step,
+           eval,       nullptr};
   return &table;
 }
