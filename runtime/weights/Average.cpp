@@ -55,8 +55,8 @@ Status Weights::exchangeForEvaluation() {
       values[i].assign(*data, *data + bytes);
     }
     for (int i : {0, 1})
-      if (Status status = opened.memory.write(places[i], bytes,
-                                       [&](uint8_t *to) { std::memcpy(to, values[1 - i].data(), bytes); });
+      if (Status status = opened.memory.write(
+              places[i], bytes, [&](uint8_t *to) { std::memcpy(to, values[1 - i].data(), bytes); });
           !status)
         return status;
     return {};

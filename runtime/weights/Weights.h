@@ -82,10 +82,10 @@ private:
 
   Opened &opened;
   Manifest &manifest;
-  std::set<size_t> carried; ///< frozen parameters whose values are not the artifact's
-  std::set<size_t> unset;   ///< parameters that have no value yet
-  bool takesAverage = false;   ///< evaluations and saved weights: of the average
-  bool averageFollows = true;  ///< nothing was averaged so far: the average is the weights
+  std::set<size_t> carried;   ///< frozen parameters whose values are not the artifact's
+  std::set<size_t> unset;     ///< parameters that have no value yet
+  bool takesAverage = false;  ///< evaluations and saved weights: of the average
+  bool averageFollows = true; ///< nothing was averaged so far: the average is the weights
 };
 
 } // namespace accum::runtime
