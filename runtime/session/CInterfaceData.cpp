@@ -2,6 +2,7 @@
 // The part of accum_runtime.h that takes samples.
 #include "runtime/accum_outputs.h"
 #include "runtime/session/CInterface.h"
+#include "runtime/session/Prediction.h"
 #include <algorithm>
 #include <cstring>
 
@@ -70,6 +71,9 @@ int bindFiles(accum_session *session, const char *const *paths, size_t count,
               const accum_data_options &options, Purpose purpose) {
   Session &own = *session->session;
   bool predicts = purpose == Purpose::Predict;
+  // Before data is asked for that no output depends on.
+  if (auto all = Prediction::of(own.manifest(), {}); predicts && !all)
+    return report(all.error());
   return bindTo(own, datasetOf(own.manifest(), {paths, paths + count}, options, predicts), options, purpose);
 }
 
@@ -109,7 +113,9 @@ int accum_bind_prediction_files(accum_session *session, const char *const *paths
 
 int accum_bind_prediction_arrays(accum_session *session, const accum_array *arrays, size_t count) {
   return guarded(session, ACCUM_PREDICTS, [&](Session &own) {
-    return report(own.predictions.give(datasetOf(own.manifest(), arrays, count, false, true)));
+    auto all = Prediction::of(own.manifest(), {});
+    return report(all ? own.predictions.give(datasetOf(own.manifest(), arrays, count, false, true))
+                      : all.error());
   });
 }
 
