@@ -283,7 +283,8 @@ def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None
 
     compute_metrics, preprocess_logits_for_metrics: as for the Trainer; they get the model's outputs with the weights of
     that step (see `Trainer.predict`; PyTorch computes them where the artifact does not have all of them). callbacks: they
-    look on, and may end the run (EarlyStoppingCallback); whatever report_to names is written, and load_best_model_at_end leaves the weights of the best evaluation in `model`.
+    look on, and may end the run (EarlyStoppingCallback); whatever report_to names is written, and load_best_model_at_end
+    leaves the weights of the best evaluation in `model`.
     """
     import transformers
 
