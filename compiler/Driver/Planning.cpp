@@ -150,8 +150,9 @@ FailureOr<std::optional<planner::Plan>> planOutputs(ModuleOp module, const Optio
   auto plan = planBeside(predict, step, profile, messages);
   if (failed(plan))
     return failure();
-  if (options.outputsAsked() != "auto" || plan->scratch <= step.scratch)
-    return std::optional(*plan);
+  const planner::Plan &found = *plan;
+  if (options.outputsAsked() != "auto" || found.scratch <= step.scratch)
+    return std::optional(found);
   for (train::OutputOp output : train::outputsOf(predict))
     train::leaveOutput(module, output.getName(),
                        fmt::format("needs {} more memory than a step of training",

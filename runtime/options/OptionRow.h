@@ -108,8 +108,10 @@ void assign(const OptionRow<Options> &row, const std::vector<std::string> &texts
             value = text;
           else if constexpr (std::is_same_v<Value, bool>)
             value = text == "true";
-          else if constexpr (std::is_same_v<Value, double> || std::is_same_v<Value, std::optional<double>>)
+          else if constexpr (std::is_same_v<Value, double>)
             value = numberIn(text).value();
+          else if constexpr (std::is_same_v<Value, std::optional<double>>)
+            value = numberIn(text);
           else if constexpr (std::is_same_v<Value, int> || std::is_same_v<Value, std::optional<int>>)
             value = int(std::stoll(text));
           else if constexpr (std::is_same_v<Value, int64_t> || std::is_same_v<Value, std::optional<int64_t>>)
