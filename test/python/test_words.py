@@ -51,7 +51,8 @@ def test_a_way_out_of_the_command_line_is_none():
 OF_FILES = {"--data", "--val-split", "--truncate", "--token-type", "--token-labels", "--document-separator", "--batch-schedule",
             "--no-shuffle", "--drop-last"}
 # Help texts and what is said of words of a command line; programs for a shell, and what a linker is told.
-OTHERWISE = ("compiler/Driver/Options.cpp", "compiler/Driver/UnknownArguments.cpp", "compiler/Driver/Explore.cpp", "compiler/Emit/")
+OTHERWISE = ("compiler/Driver/Options.cpp", "compiler/Driver/UnknownArguments.cpp", "compiler/Driver/Explore.cpp", "compiler/Emit/",
+             "runtime/options/RunOptionRows.cpp")
 LITERALS = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+')
 
 
