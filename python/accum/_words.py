@@ -23,7 +23,8 @@ _SWITCHES = {"init_partial", "local_batches", "dry_run", "untie", "require_divis
 _RENAMED = {"checkpoint_background": "background", "export_dtype": "dtype"}
 _CALLS = ("resume", "checkpoint", "save", "evaluate")
 _INSTEAD = {"resume_weights_only": "resume(..., weights_only=True)", "explain": "plan.candidates", "json": "plan.json",
-            "plan_only": "accum.plan", "list_targets": "accumc --list-targets"}
+            "plan_only": "accum.plan", "list_targets": "accumc --list-targets",
+            "verify_seconds": "verify(seconds=...)"}
 
 
 @functools.cache
