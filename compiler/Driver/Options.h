@@ -50,7 +50,7 @@ struct Options : planner::Options {
   std::vector<std::string> trainable, freeze, ties, trustBackward;
   bool untie = false;
   std::string optimizer = "adamw";
-  bool ema = false;                 ///< an average of the weights beside what the optimizer keeps
+  bool ema = false;                 ///< an average of the weights alongside what the optimizer keeps
   std::string metric;               // empty, or "accuracy"
   std::vector<std::string> outputs; // to predict: none, or names, also with commas between; empty: auto
   std::string precision = "f32";

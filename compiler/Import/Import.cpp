@@ -136,7 +136,7 @@ static void buildSplit(const Decided &from, ModuleOp module, func::FuncOp functi
     report.entries.push_back(rest.getArgAttrOfType<StringAttr>(i, "train.name").str());
 }
 
-/// @predict, beside what is trained: an output that cannot be had is no failure of that.
+/// @predict, alongside what is trained: an output that cannot be had is no failure of that.
 static void buildOutputs(const Decided &from, ModuleOp module, ImportReport &report) {
   if (from.options.outputs == "none")
     return;

@@ -11,12 +11,12 @@ namespace accum::train {
 inline constexpr llvm::StringLiteral kPredictFunction = "predict";
 /// On that function: the names of its results.
 inline constexpr llvm::StringLiteral kOutputNames = "train.outputs";
-/// On @forward: the names of its results beside the loss, scalars that the loss is computed from.
+/// On @forward: the names of its results alongside the loss, scalars that the loss is computed from.
 inline constexpr llvm::StringLiteral kScalarNames = "train.scalars";
 /// What such a scalar is called in the state, before its name.
 inline constexpr llvm::StringLiteral kScalarPrefix = "output:";
 /// On the module: outputs that no run can predict, a dictionary each: `name`, and `why` as a sentence goes on
-/// behind that.
+/// after that.
 inline constexpr llvm::StringLiteral kOutputsLeftOut = "accum.outputs_left_out";
 
 /// Adds to that list.

@@ -7,7 +7,7 @@ using namespace mlir;
 namespace accum::codegen {
 
 /// Of f32 as Cephes has it, right to 2e-7 of itself: MLIR's polynomial is off by 1.5e-6 near 0.6. Behind
-/// tan(pi / 8) the angle to pi / 4, behind tan(3 pi / 8) that to pi / 2.
+/// tan(pi / 8) the angle to pi / 4, after tan(3 pi / 8) that to pi / 2.
 Value Formula::arcTangent(Value x) const {
   if (!scalar().isF32())
     return apply<math::AtanOp>(x);

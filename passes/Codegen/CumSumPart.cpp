@@ -69,7 +69,7 @@ private:
     emitter.loop(scope, emitter.integer(0), emitter.integer(extent), 1, initial, step);
   }
 
-  /// exp(top) * (1 + rest) with the largest term so far: what is beside it may be small. In f64 as every
+  /// exp(top) * (1 + rest) with the largest term so far: what is alongside it may be small. In f64 as every
   /// running sum.
   struct LogSum {
     Value rest, top;

@@ -8,7 +8,7 @@ using namespace mlir;
 namespace accum {
 namespace {
 
-/// What a table has on its diagonal, and beside it.
+/// What a table has on its diagonal, and off it.
 struct Diagonal {
   Attribute on, beside;
 };

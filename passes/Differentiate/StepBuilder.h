@@ -55,7 +55,7 @@ struct StepBuilder {
   /// the update.
   void finish(mlir::ArrayRef<std::pair<mlir::StringAttr, mlir::Value>> gradients, mlir::StringRef optimizer);
 
-  /// The loop also adds up the scalars that the forward graph returns beside the loss.
+  /// The loop also adds up the scalars that the forward graph returns alongside the loss.
   void addScalars();
   /// Of a prediction: ends the loop with what the forward graph returns, under its names.
   void finishOutputs();

@@ -77,7 +77,7 @@ private:
     SmallVector<Value> terms;
   };
 
-  /// Rows one behind the other; zeros where no tile has read.
+  /// Rows one after the other; zeros where no tile has read.
   Value join(const Rows &each) {
     Location loc = each.whole.getLoc();
     auto type = cast<RankedTensorType>(each.whole.getType());

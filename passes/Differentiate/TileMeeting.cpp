@@ -151,7 +151,7 @@ bool MeetingTiles::settle(Value value) {
     Operation *op = value.getDefiningOp();
     good = settleSum(op);
     if (!good && llvm::all_of(op->getOperands(), [&](Value v) { return settle(v); })) {
-      after.insert(op); // behind those of its operands
+      after.insert(op); // after those of its operands
       good = true;
     }
     good = good || settleRows(value);

@@ -36,7 +36,7 @@ static OperandRanges contractRanges(nn::ContractOp op, Range range) {
   return ranges;
 }
 
-/// The axis of the input behind as many elements; one of the two extents divides the other.
+/// The axis of the input after as many elements; one of the two extents divides the other.
 static FailureOr<OperandRanges> reshapeRanges(nn::ReshapeOp op, Range range) {
   ArrayRef<int64_t> from = extentsOf(op.getInput()), to = extentsOf(op.getResult());
   int64_t before = 1, known = 1, extent = to[range.axis];

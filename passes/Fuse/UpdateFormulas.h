@@ -31,7 +31,7 @@ public:
   mlir::Value narrow(mlir::Value wide);
   /// `op`, whose result is the same for every sample.
   mlir::Value place(mlir::Operation *op);
-  /// An EMA of the weights behind an update that made `weights`: old + (weights - old) * (1 - d).
+  /// An EMA of the weights after an update that made `weights`: old + (weights - old) * (1 - d).
   mlir::Value average(mlir::Value old, mlir::Value weights);
 
   mlir::ImplicitLocOpBuilder b;

@@ -19,10 +19,10 @@ void addBinaryLossPatterns(mlir::RewritePatternSet &patterns);
 /// Binary cross-entropy of logits, whose terms cancel.
 void addCancellingPatterns(mlir::RewritePatternSet &patterns);
 void addCrossEntropyPatterns(mlir::RewritePatternSet &patterns);
-/// 1 - erf(x) and 1 + erf(x), whose digits are gone in the tail. To be applied behind the others: GELU has
+/// 1 - erf(x) and 1 + erf(x), whose digits are gone in the tail. To be applied after the others: GELU has
 /// them too.
 void addErrorFunctionPatterns(mlir::RewritePatternSet &patterns);
-/// log(sum(exp(x))) and its running form. To be applied behind the others: log-softmax has it too.
+/// log(sum(exp(x))) and its running form. To be applied after the others: log-softmax has it too.
 void addLogSumExpPatterns(mlir::RewritePatternSet &patterns);
 /// atan2 as exporters write it.
 void addAnglePatterns(mlir::RewritePatternSet &patterns);

@@ -131,14 +131,14 @@ struct ParameterSpec {
 
 /// A named number in the state: "loss" (f64, mean over the global batch) and "targets" (i64, what it was
 /// divided by) mean something to accum-run, of an evaluation "correct" of "counted" (i64) targets, and
-/// "output:NAME" (f64, over the global batch) of outputs beside the loss; others
+/// "output:NAME" (f64, over the global batch) of outputs alongside the loss; others
 /// are carried along.
 struct ScalarSpec {
   std::string name;
   DType dtype = ACCUM_F64;
   uint64_t stateOffset = 0;
 
-  /// Of an output of the model beside the loss: its name there; empty for all others.
+  /// Of an output of the model alongside the loss: its name there; empty for all others.
   std::string output() const { return name.starts_with("output:") ? name.substr(7) : ""; }
   /// Only an evaluation writes it.
   bool isMetric() const { return name == "correct" || name == "counted"; }

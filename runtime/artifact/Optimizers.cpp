@@ -106,7 +106,7 @@ const std::vector<OptimizerSpec> &optimizers() {
 
 std::string withAverage(const std::string &optimizer) { return optimizer + "-" + kAverage; }
 
-/// Each row once more, with the average behind its slots.
+/// Each row once more, with the average after its slots.
 static const std::vector<OptimizerSpec> &averaging() {
   static const std::vector<OptimizerSpec> table = [] {
     std::vector<OptimizerSpec> rows = optimizers();

@@ -11,7 +11,7 @@ struct Opened {
   Artifact artifact;
   std::shared_ptr<Collectives> ranks = std::make_shared<Collectives>(); ///< alone, or the job's
   std::unique_ptr<Device> device;
-  uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
+  uint8_t *state = nullptr; ///< in the device's memory, scratch after it
   StateMemory memory;
   std::vector<std::string> notices; ///< decisions for the user, one line each
 

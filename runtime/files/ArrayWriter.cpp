@@ -14,7 +14,7 @@
 namespace accum::runtime {
 namespace {
 
-/// So that what stands behind it is aligned; numpy pads to as much.
+/// So that what stands after it is aligned; numpy pads to as much.
 constexpr uint64_t kNpyHeader = 256;
 
 Error unwritable(const std::string &path, const std::string &why) {
@@ -37,7 +37,7 @@ std::string npyHeader(DType dtype, const std::vector<int64_t> &shape) {
 
 } // namespace
 
-/// Of one array, behind room for a .npy header.
+/// Of one array, after room for a .npy header.
 struct ArrayWriter::Part {
   std::string name;
   DType dtype = ACCUM_F32;

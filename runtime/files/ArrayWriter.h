@@ -10,7 +10,7 @@
 
 namespace accum::runtime {
 
-/// Rows lie in files without a name beside the result until all of them are there. Errors have the slug
+/// Rows lie in files without a name alongside the result until all of them are there. Errors have the slug
 /// `unwritable` (exit 3) and name the file.
 class ArrayWriter {
 public:

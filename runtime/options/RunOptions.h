@@ -70,7 +70,7 @@ struct RunOptions : HyperOptions, ScheduleOptions {
   double verifySeconds = 60; ///< for the cuts, and for the gradient; 0: all cuts, no gradient
 };
 
-/// Modes of accum-run beside training.
+/// Modes of accum-run alongside training.
 enum RunMode : uint8_t { kVerifying = 1, kEvaluating = 2, kDescribing = 4, kPredicting = 8 };
 
 using RunOption = OptionRow<RunOptions>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session's part of a checkpoint, beside the state.
+// A session's part of a checkpoint, alongside the state.
 #include "runtime/session/Session.h"
 
 namespace accum::runtime {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One program for all of them. `accumulate` leaves it before the gradients are summed over the ranks, or,
-// where each rank owns a part of the sum, behind that; `update` runs it with no micro-step, which is all that
+// where each rank owns a part of the sum, after that; `update` runs it with no micro-step, which is all that
 // is left.
 #include "runtime/session/Training.h"
 #include "runtime/session/NotFinite.h"

@@ -38,11 +38,12 @@ public:
   Expected<int> evaluate(uint64_t number);
   /// The model's outputs over what is selected; the program's code.
   Expected<int> predict();
-  /// Scalar outputs beside the loss, of the latest step or evaluation, by name; of several windows by their
-  /// samples.
+  /// Scalar outputs alongside the loss, of the latest step or evaluation, by name; of several windows by
+  /// their samples.
   Status readOutputs(double earlierWeight = 0, double weight = 1);
   const std::vector<std::pair<std::string, double>> &scalarOutputs() const { return outputValues; }
-  /// The failure behind a program's non-zero result, with the command and its nodes when one failed.
+  /// The failure that a non-zero result of the program stands for, with the command and its nodes when one
+  /// failed.
   Error explain(int code) const;
 
   const Pending &pending() const { return waiting; }

@@ -35,7 +35,7 @@ private:
   Opened &opened;
   Hyper hyper;
   Schedule schedule;
-  /// What kernels read beside their buffers; the device has copies of these at fixed addresses.
+  /// What kernels read alongside their buffers; the device has copies of these at fixed addresses.
   double values[ACCUM_HYPER_COUNT] = {};
   std::vector<double> decay; ///< accum_hyper::decay
 };

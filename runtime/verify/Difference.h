@@ -38,7 +38,7 @@ struct Measure {
 
   static Measure ofSingle();
   static Measure ofDouble();
-  /// Products of other numbers of rows may sum in another order, and what lies beside the middle of two
+  /// Products of other numbers of rows may sum in another order, and what lies near the middle of two
   /// numbers of bf16 is then rounded to the other one, as is what follows from it.
   static Measure ofBf16();
 };

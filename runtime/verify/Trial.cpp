@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps behind a verification.
+// The steps that a verification makes.
 #include "runtime/verify/Trial.h"
 #include "runtime/files/Convert.h"
 #include "runtime/session/NotFinite.h"

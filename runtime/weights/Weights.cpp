@@ -19,7 +19,7 @@ SavedNames savedNames(const std::string &names) {
   return names == "framework" ? SavedNames::Framework : SavedNames::Onnx;
 }
 
-/// The model file that an artifact was compiled from: where the user says, where it was, or beside the
+/// The model file that an artifact was compiled from: where the user says, where it was, or alongside the
 /// artifact; the same bytes.
 Expected<std::string> findModel(const Artifact &artifact, const std::string &given) {
   const Manifest &manifest = artifact.manifest;

@@ -12,7 +12,7 @@
 
 namespace accum::run {
 
-/// Scalar outputs of the model beside its loss, by name.
+/// Scalar outputs of the model alongside its loss, by name.
 using Outputs = std::vector<std::pair<std::string, double>>;
 
 /// Of the latest step or evaluation.
