@@ -275,6 +275,9 @@ Status Weights::resume(const std::string &tensors, bool weightsOnly) {
   if (Status status = carryFrozen(tensors); !status)
     return status;
   averageFollows = weightsOnly; // else it is in the checkpoint
+  if (weightsOnly && takesAverage)
+    if (Status status = hasAverage(tensors); !status)
+      return status;
   Manifest held;
   held.params = checkpointed(!weightsOnly);
   for (ParameterSpec &tensor : held.params)
@@ -286,6 +289,20 @@ Status Weights::resume(const std::string &tensors, bool weightsOnly) {
     if (manifest.params[p].trained || carried.contains(p))
       unset.erase(p);
   return check();
+}
+
+/// Of a run without `--ema` a checkpoint has none.
+Status Weights::hasAverage(const std::string &path) const {
+  auto arrays = readSafetensors(path);
+  if (!arrays)
+    return arrays.error();
+  auto isAverage = [](const Array &array) { return array.name.starts_with(std::string(kAverage) + ":"); };
+  if (std::ranges::any_of(*arrays, isAverage))
+    return {};
+  return Error{kExitUsage,
+               path + ": has no average of the weights; the run that wrote it kept none",
+               "other-checkpoint",
+               {"leave out --weights ema, in Python weights=\"ema\": the trained weights are there"}};
 }
 
 /// Frozen parameters are in a checkpoint where they were not the artifact's.

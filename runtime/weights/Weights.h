@@ -78,6 +78,7 @@ private:
   bool isMergedWithNew(size_t p) const;
   void noteMissing(const std::string &names);
   TensorReader reader();
+  Status hasAverage(const std::string &path) const;
   Status carryFrozen(const std::string &path);
 
   Opened &opened;

@@ -134,6 +134,9 @@ class Ema:
         self.train(artifact, "old", 2, "--checkpoint", self.folder / "old")
         said = self.run(with_average, *words, self.folder / "old", ok=(2,)).stderr
         assert "was made with no EMA of the weights, which this artifact keeps [other-checkpoint]" in said, said
+        said = self.run(with_average, *words, self.folder / "old", "--resume-weights-only", "--weights", "ema", ok=(2,)).stderr
+        assert "has no average of the weights; the run that wrote it kept none [other-checkpoint]" in said, said
+        self.run(with_average, *words[:2], "--steps", 1, "--resume", self.folder / "old", "--resume-weights-only")
 
     def check(self):
         artifact = self.compile("average", "--ema")

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <initializer_list>
 #include <ranges>
 
 namespace accum::run {
@@ -13,7 +14,7 @@ constexpr int kTicks = 4, kSteps = 8; ///< about so many labels
 /// Between the curve and the edge, as a part of the range.
 constexpr double kMargin = 0.04;
 
-/// Round values in [low, high], of which there are about `count`.
+/// Round values in [low, high], of which there are about `count`; mostly at least two.
 std::vector<double> ticks(double low, double high, int count) {
   double rough = (high - low) / count, power = std::pow(10, std::floor(std::log10(rough))), step = power;
   for (double times : {2.0, 5.0, 10.0})
@@ -23,15 +24,28 @@ std::vector<double> ticks(double low, double high, int count) {
   auto first = int64_t(std::ceil(low / step - 1e-9));
   for (int64_t k = first; double(k) * step <= high + 1e-9 * step; ++k)
     values.push_back(double(k) * step);
+  return values.size() > 1 || count > 2 * kSteps ? values : ticks(low, high, 2 * count);
+}
+
+/// `times` powers of ten in [low, high].
+std::vector<double> multiples(double low, double high, std::initializer_list<double> times) {
+  std::vector<double> values;
+  for (double exponent = std::floor(std::log10(low)); exponent <= std::log10(high); ++exponent)
+    for (double factor : times)
+      if (double value = factor * std::pow(10, exponent); low <= value && value <= high)
+        values.push_back(value);
   return values;
 }
 
-/// The same for an axis whose powers of ten are equally far apart: these, where there are two of them.
+/// The same for an axis whose powers of ten are equally far apart: these, or where few of them fit also two
+/// and five times each.
 std::vector<double> powers(double low, double high, int count) {
   std::vector<double> values;
   for (double exponent : ticks(std::log10(low), std::log10(high), count))
     if (exponent == std::floor(exponent))
       values.push_back(std::pow(10, exponent));
+  if (values.size() <= 2)
+    values = multiples(low, high, {1, 2, 5});
   return values.size() > 1 ? values : ticks(low, high, count);
 }
 
