@@ -39,6 +39,27 @@ def collated(batch: Any) -> Any:
     return {name: _stacked(str(name), [sample[name] for sample in batch]) for name in names}
 
 
+def is_setting(value: Any) -> bool:
+    """An argument of forward that is no data: `return_loss=True`, as the collators of CLIP have it."""
+    return isinstance(value, (bool, int, float, str))
+
+
+def without_settings(batch: Any, known: Mapping[str, Any] | None) -> Any:
+    """A mapping's arrays. known: the settings with which the module was exported; None where that is not known."""
+    if not isinstance(batch, Mapping):
+        return batch
+    settings = {str(name): value for name, value in batch.items() if is_setting(value)}
+    for name, value in settings.items() if known is not None else ():
+        if name not in known:
+            raise _errors.DataError(f"`{name}` is {value!r} in this batch, and the example batch does not have it",
+                                    slug="bad-data", exit_code=3)
+        if value != known[name]:
+            raise _errors.DataError(f"`{name}` is {value!r} in this batch, and was {known[name]!r} in the example batch",
+                                    slug="bad-data", exit_code=3,
+                                    notes=["what is no array is part of the program: each value has a Trainer of its own"])
+    return {name: value for name, value in batch.items() if not is_setting(value)} if settings else batch
+
+
 def named(batch: Any, names: Sequence[str], renamed: Mapping[str, str],
           padding: Mapping[str, float] | None = None) -> list[tuple[str, Any]]:
     """(name, array) of each input that the batch has. names: the inputs, in the order that a tuple has them. renamed:

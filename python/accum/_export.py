@@ -11,7 +11,7 @@ import warnings
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from . import _errors, _forms, _lengths, _refusals
-from ._batch import collated, is_positional
+from ._batch import collated, is_positional, is_setting
 from ._outputs import beside, loss_of, name_outputs, scalar, scores_of
 from ._substitutes import traceable
 from ._words import page
@@ -28,7 +28,8 @@ class Export:
     training: whether dropout lives. frozen: parameters that keep their values. lost: parameters that the file lacks,
     since the loss does not read them. notices: sentences about all that. renamed: the input's name by that of a batch's
     array, where the two differ. widths: of each dimension that stays open other than the samples, the example's size.
-    returned: the names of what the module returns beside its loss, where it returns a mapping.
+    returned: the names of what the module returns beside its loss, where it returns a mapping. settings: what a batch has
+    that is no array, such as `return_loss=True`: part of the program.
     """
 
     path: str
@@ -40,6 +41,7 @@ class Export:
     renamed: Mapping[str, str] = dataclasses.field(default_factory=dict)
     widths: Mapping[str, int] = dataclasses.field(default_factory=dict)
     returned: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def _usage(message: str, *notes: str) -> _errors.UsageError:
@@ -92,12 +94,12 @@ class _Answer:
         return (loss, *others.values()) if others else loss
 
 
-def _step(names: Sequence[str], taken: Sequence[str] | None, loss: Callable | None, read: Callable,
-          computed: Callable | None, answer: _Answer) -> Callable:
+def _step(names: Sequence[str], settings: Mapping[str, Any], taken: Sequence[str] | None, loss: Callable | None,
+          read: Callable, computed: Callable | None, answer: _Answer) -> Callable:
     """What happens to the arrays of a mapping: forward gets those that it takes, and the loss has the whole. taken: None where
     forward takes the mapping. computed: more arguments, of the batch."""
     def step(call: Callable, *values: Any) -> Any:
-        batch = dict(zip(names, values))
+        batch = {**dict(zip(names, values)), **settings}
         if taken is None:
             output = call(dict(batch))
         elif loss is None:
@@ -251,14 +253,17 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     training = module.training if training is None else training
     example_batch = collated(example_batch)
     named = _named_batch(module, example_batch, loss)
+    is_mapping = isinstance(example_batch, Mapping)
+    settings = {name: value for name, value in named.items() if is_mapping and is_setting(value)}
+    named = {name: value for name, value in named.items() if name not in settings}
     arrays = list(named)
     names = _forms.input_names(module, arrays)
     batch = dict(zip(names, _traced_batch(torch, module, named).values()))
-    is_mapping = isinstance(example_batch, Mapping)
     read = scores_of if _has_named_loss else loss_of
-    taken = None if is_mapping and _forms.takes_whole(module, arrays) else _forms.names_taken(module, arrays)
+    given = [*arrays, *settings]
+    taken = None if is_mapping and _forms.takes_whole(module, given) else _forms.names_taken(module, given)
     answer = _Answer(takes_others=not _has_lengths)  # of several lengths nothing is predicted
-    step = (_step(arrays, taken, loss, read, _computed, answer) if is_mapping
+    step = (_step(arrays, settings, taken, loss, read, _computed, answer) if is_mapping
             else _step_by_position(loss, read, answer))
     refusals: list[_errors.Error] = []
 
@@ -270,7 +275,7 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
             raise
 
     hiding = _forms.hiding(module)
-    with _forms.as_step(module, names, watched, training), traceable(module), _quietly():
+    with _forms.as_step(module, names, watched, training), traceable(module, loss), _quietly():
         axes = _lengths.padded_axes(module, batch) if _has_lengths else {}
         program, notices = _traced_with(answer, torch, module, batch, refusals, [hiding] if hiding else [], axes)
     if answer.names:
@@ -278,7 +283,7 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     renamed = {array: name for array, name in zip(arrays, names) if array != name}
     notices += [f"the input `{array}` is called `{name}` in the file" for array, name in renamed.items()]
     made = _write(program, module, pathlib.Path(path), names, training, notices, renamed)
-    return dataclasses.replace(made, widths=_lengths.widest(batch, axes), returned=answer.returned)
+    return dataclasses.replace(made, widths=_lengths.widest(batch, axes), returned=answer.returned, settings=settings)
 
 
 def _lost(module: Any, held: set[str]) -> tuple[str, ...]:

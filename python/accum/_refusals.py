@@ -41,7 +41,7 @@ def _sentence(cause: BaseException, text: str) -> tuple[str, list[str]]:
                 [f"line {number} checks values: remove it, or choose with torch.where; a file holds one branch for all batches"])
     if fixed := _FIXED.search(text):
         return (f"forward computes with the batch size of the example, {fixed[1]}, as a number (input `{fixed[2]}`)",
-                ["the batch size has to stay a tensor's: x.shape[0], and no int(), len() or NumPy of it"])
+                ["the batch size has to stay a tensor's: x.shape[0], and no int() or NumPy of it"])
     first = next((line for line in text.splitlines() if line.strip()), "")
     return f"{type(cause).__name__}: {first.strip()}", []
 

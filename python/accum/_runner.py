@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Sequence
 
 from . import _accum, _errors, _options, _ragged, _ranks, _safetensors
-from ._batch import joined, named
+from ._batch import joined, named, without_settings
 from ._compile import Artifact
 from ._forms import unwrapped
 from ._plan import Plan
@@ -140,6 +140,7 @@ class Runner:
         is_there = pathlib.Path(self.artifact.path, "manifest.json").exists()
         self._names = self.artifact.input_names if is_there else ()
         self._renamed: Mapping[str, str] = {}
+        self._settings: Mapping[str, Any] | None = None
         self._padding = self.artifact.padding if is_there else {}
         self._ends = self.artifact.ends if truncate and is_there else {}
         self._cut: set[str] = set()
@@ -174,7 +175,7 @@ class Runner:
         return self._padding.get(self._renamed.get(name, name))
 
     def _named(self, batch: Any) -> list[tuple[str, Any]]:
-        arrays = named(batch, self._names, self._renamed, self._padding)
+        arrays = named(without_settings(batch, self._settings), self._names, self._renamed, self._padding)
         if self._ends:
             arrays, dimensions = _ragged.cut(arrays, self._ends)
             self._cut |= dimensions

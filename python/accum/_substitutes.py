@@ -2,7 +2,9 @@
 """What the exporter stumbles over, for the time of a trace in a form that it takes, of the same values."""
 from __future__ import annotations
 
+import builtins
 import contextlib
+import sys
 from typing import Any, Callable, Iterator
 
 from . import _recurrence
@@ -77,8 +79,41 @@ def _uncompiled(torch: Any, module: Any) -> contextlib.AbstractContextManager:
     return torch.compiler.set_stance("force_eager")
 
 
+def _counted_by_shape(torch: Any) -> Callable:
+    """len() of a tensor is a number of the example: Python takes nothing else from it. Its shape's may stay open."""
+    def count(value: Any) -> Any:
+        return value.shape[0] if isinstance(value, torch.Tensor) and value.dim() else builtins.len(value)
+
+    return count
+
+
+def _globals_of(module: Any, loss: Any) -> Iterator[dict[str, Any]]:
+    """Of the files that have the classes of the modules, and the loss; PyTorch's own need nothing."""
+    files = {kind.__module__ for each in module.modules() for kind in type(each).__mro__}
+    for name in sorted(files):
+        if name.split(".")[0] not in ("torch", "builtins") and name in sys.modules:
+            yield vars(sys.modules[name])
+    code = getattr(loss, "__globals__", None)
+    if code is not None and not str(code.get("__name__", "")).startswith("torch."):
+        yield code
+
+
 @contextlib.contextmanager
-def traceable(module: Any) -> Iterator[None]:
+def _with_open_len(torch: Any, module: Any, loss: Any) -> Iterator[None]:
+    count = _counted_by_shape(torch)
+    changed = [names for names in _globals_of(module, loss) if "len" not in names]
+    for names in changed:
+        names["len"] = count
+    try:
+        yield
+    finally:
+        for names in changed:
+            names.pop("len", None)
+
+
+@contextlib.contextmanager
+def traceable(module: Any, loss: Any = None) -> Iterator[None]:
+    """loss: a function beside the module, which is traced with it."""
     import torch
     from torch.nn.modules import transformer
 
@@ -86,5 +121,5 @@ def traceable(module: Any) -> Iterator[None]:
     attend = _of_four_axes(functional.scaled_dot_product_attention)
     with _replaced(functional, scaled_dot_product_attention=attend), _without_idle_autocast(torch), \
             _replaced(transformer, _detect_is_causal_mask=_given_hint), _uncompiled(torch, module), \
-            _replaced(torch._VF, **_recurrence.step_by_step(torch)):
+            _replaced(torch._VF, **_recurrence.step_by_step(torch)), _with_open_len(torch, module, loss):
         yield

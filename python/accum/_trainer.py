@@ -73,6 +73,7 @@ class Trainer(Runner):
         super().__init__(artifact, devices=devices, launcher=launcher, **options)
         self._names = self._order or self._names
         self._renamed = self.export.renamed if self.export else {}
+        self._settings = self.export.settings if self.export else None
 
     @classmethod
     def _required(cls, model: Any, batch: int | None, loss: Any, options: Mapping[str, Any]) -> dict[str, Any]:

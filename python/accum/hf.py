@@ -16,7 +16,7 @@ import time
 import warnings
 from typing import Any, Callable, Iterator, Sequence
 
-from . import _accum, _errors, _generators, _lengths, _options, _ragged
+from . import _accum, _batch, _errors, _generators, _lengths, _options, _ragged
 from ._draws import Draws
 from ._runner import Metrics
 from ._trainer import Trainer
@@ -107,12 +107,14 @@ def _grouped(loader: Any, count: int, padding: Callable[[str], float | None]) ->
     while group := list(itertools.islice(batches, count)):
         import torch
 
+        settings = {name: value for name, value in group[0].items() if _batch.is_setting(value)}
+        group = [_batch.without_settings(batch, settings) for batch in group]
         parts = {name: _ragged.widened([batch[name] for batch in group], padding(name)) for name in group[0]}
         shapes = {name: {tuple(part.shape[1:]) for part in own} for name, own in parts.items()}
         if any(len(own) > 1 for own in shapes.values()):
             raise _errors.DataError("batches of several lengths cannot be one step", slug="bad-data", exit_code=3,
                                     notes=["pad all texts to one length: padding=\"max_length\""])
-        yield {name: torch.cat([torch.as_tensor(part) for part in own]) for name, own in parts.items()}
+        yield {name: torch.cat([torch.as_tensor(part) for part in own]) for name, own in parts.items()} | settings
 
 
 def _every(strategy: Any, steps: Any, step: int, ends_epoch: bool) -> bool:

@@ -248,6 +248,56 @@ def test_a_forward_of_the_whole_mapping():
             assert run.evaluate(batch).loss < loss
 
 
+class Switched(nn.Module):
+    """What it returns depends on arguments that are no arrays."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(5, 3)
+
+    def forward(self, x, labels, return_loss=False, scale=1.0, kind="sum"):
+        scores = self.layer(x) * scale
+        assert kind == "mean"
+        return (functional.cross_entropy(scores, labels), scores) if return_loss else scores
+
+
+def test_what_is_no_array_goes_to_forward_as_it_is():
+    batch = dict(x=rows(6, 5), labels=classes(6), return_loss=True, scale=2.0, kind="mean", weights=None)
+    module = Switched()
+    loss = module(**{name: value for name, value in batch.items() if value is not None and name != "weights"})[0].item()
+    with accum.Trainer(module, batch, batch=6, micro_batch=4, memory="1GiB", optimizer="sgd", lr=0.1) as run:
+        assert run.step(batch).loss == pytest.approx(loss, rel=1e-5)
+        assert run.evaluate([batch, batch]).loss < loss
+        arrays = dict(x=batch["x"], labels=batch["labels"])
+        run.step(arrays)  # what is part of the program need not be said again
+        with pytest.raises(accum.DataError, match="`scale` is 3.0 in this batch, and was 2.0 in the example batch"):
+            run.step({**batch, "scale": 3.0})
+        with pytest.raises(accum.DataError, match="`more` is True in this batch, and the example batch does not have it"):
+            run.step({**batch, "more": True})
+
+
+class CountsByLen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(5, 3)
+
+    def forward(self, x, labels):
+        return functional.cross_entropy(self.layer(x), labels, reduction="sum") / len(x)
+
+
+def test_len_of_a_tensor_stays_open():
+    check_step(CountsByLen(), (rows(6, 5), classes(6)), sizes=(None, 4))
+
+    def own(scores, labels):
+        return functional.cross_entropy(scores, labels, reduction="sum") / len(labels)
+
+    module, batch = Scores(), (rows(6, 5), classes(6))
+    loss = own(module(batch[0]), batch[1]).item()
+    with trainer(module, batch, loss=own, micro_batch=4) as run:
+        assert run.step(batch).loss == pytest.approx(loss, rel=1e-5)
+    assert "len" not in vars(type(module)) and "len" not in globals()
+
+
 def test_a_batch_of_more_arrays_than_forward_takes_is_refused():
     x, labels = rows(6, 5), classes(6)
     with pytest.raises(accum.UsageError, match="3 arrays, and forward takes 1"):
@@ -273,7 +323,7 @@ def test_what_hides_forward_is_named():
     with pytest.raises(accum.UnsupportedError) as caught:
         trainer(module, (rows(6, 5), classes(6)), loss=functional.cross_entropy)
     assert caught.value.slug == "not-exported"
-    assert "unreadable" in caught.value.notes[0] and "Scores.forward" in caught.value.notes[0]
+    assert any("unreadable" in note and "Scores.forward" in note for note in caught.value.notes), caught.value.notes
 
 
 class SameNames(nn.Module):
