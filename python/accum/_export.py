@@ -175,33 +175,46 @@ def _refused(failed: Exception, notes: Sequence[str]) -> _errors.Error:
                                     + page("exporting.md")])
 
 
+def _experts(module: Any) -> tuple[dict[str, str], list[str]]:
+    """How experts of transformers are exported: its other forms are kernels without an ONNX operator, or loops over the
+    experts that the data chose. The values are the same."""
+    chosen = {getattr(getattr(each, "config", None), "_experts_implementation", None) for each in module.modules()
+              if type(each).__name__.endswith("Experts")}
+    if not chosen or chosen == {"batched_mm"}:
+        return {}, []
+    return {"_experts_implementation": "batched_mm"}, ["experts are exported in the form that experts_implementation="
+                                                       "\"batched_mm\" has: the values are the same"]
+
+
 @_refusals.shortened
 def _traced(torch: Any, module: Any, batch: dict[str, Any], refusals: list[_errors.Error],
             notes: Sequence[str], axes: Mapping[str, str]) -> tuple[Any, list[str]]:
     """The exporter's program, and what had to be done for it. Names stay with optimize=False; accumc folds shapes by
     itself. A cache is no output of a training step. refusals: those that the traces came to, which the exporter wraps."""
+    experts, notices = _experts(module)
+
     def traced(**settings: Any) -> Any:
-        with _configured(module, use_cache=False, **settings):
+        with _configured(module, use_cache=False, **experts, **settings):
             return torch.onnx.export(module, args=(), kwargs=batch, dynamo=True, optimize=False, verbose=False,
                                      dynamic_shapes={name: {0: "batch", **({_lengths.axis_of(value): axes[name]} if name in axes else {})}
                                                      for name, value in batch.items()})
 
     try:
         try:
-            return traced(), []
+            return traced(), notices
         except Exception as failed:
             if "Cannot view a tensor" not in str(failed):
                 raise
         # The second of the exporter's traces took another kernel for attention than the first, of other strides.
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-            return traced(), []
+            return traced(), notices
     except Exception as failed:
         if refusals:
             raise refusals[0] from None
         if getattr(getattr(module, "config", None), "_attn_implementation", "eager") in (None, "eager"):
             raise _refused(failed, notes) from failed
     try:
-        return traced(_attn_implementation="eager"), ["attention is exported in its eager form: PyTorch's exporter does "
+        return traced(_attn_implementation="eager"), [*notices, "attention is exported in its eager form: PyTorch's exporter does "
                                                       "not take scaled_dot_product_attention of this model"]
     except Exception as failed:
         raise _refused(failed, notes) from failed

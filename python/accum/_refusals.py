@@ -14,7 +14,6 @@ from . import _errors
 _COLOUR = re.compile("\x1b\\[[0-9;]*m")
 _FIXED = re.compile(r"tracing inferred a static shape of (\d+) for dimension inputs\['([^']+)'\]\.shape\[0\]")
 _LINE = re.compile(r'The following call raised this error:\s+File "([^"]+)", line (\d+), in \w+\s+(.*)')
-EXPERTS = "experts of Hugging Face transformers: from_pretrained(..., experts_implementation=\"batched_mm\")"
 SPECTRA = ("SpecAugment draws its masks with NumPy, for the traced batch alone: model.config.apply_spec_augment = False, "
            "or export after model.eval()")
 
@@ -54,10 +53,6 @@ def _ways_out(module: Any) -> list[str]:
                 (getattr(config, "mask_time_prob", 0) or getattr(config, "mask_feature_prob", 0)) for config in configs)
     if module.training and draws:
         notes.append(SPECTRA)
-    kinds = {type(each).__name__ for each in module.modules()}
-    if any(kind.endswith("Experts") for kind in kinds) and \
-            not any(getattr(config, "_experts_implementation", None) == "batched_mm" for config in configs):
-        notes.append(EXPERTS)
     return notes
 
 

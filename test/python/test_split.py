@@ -49,30 +49,54 @@ def test_calls_of_accumulate_add_up():
         numpy.testing.assert_allclose(value, known[name], rtol=1e-4, atol=1e-6)
 
 
-def test_clip_of_transformers_with_its_collator():
-    """`return_loss` is what its collators put into a batch (oracle: PyTorch's steps on the undivided batch)."""
+def check_steps(model, batches, rate=0.1):
+    """In micro-batches beside PyTorch's steps on the undivided batch."""
+    import torch
+    with accum.Trainer(model, batches[0], batch=BATCH, micro_batch=5, on_cross_batch="split", optimizer="sgd", lr=rate) as run:
+        found, trained, notices = [run.step(batch).loss for batch in batches], run.state_dict(), run.notices
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    for batch, loss in zip(batches, found):
+        optimizer.zero_grad()
+        wanted = model(**batch).loss
+        wanted.backward()
+        optimizer.step()
+        assert loss == pytest.approx(wanted.item(), rel=2e-5)
+    for name, value in model.named_parameters():
+        numpy.testing.assert_allclose(trained[name], value.detach(), rtol=1e-3, atol=1e-5) if name in trained else None
+    return notices
+
+
+def packages():
+    """torch and transformers, of which a first model is drawn."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("onnxscript")
-    transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    layers = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
+    return torch, pytest.importorskip("transformers")
+
+
+LAYERS = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
+
+
+def test_clip_of_transformers_with_its_collator():
+    """`return_loss` is what its collators put into a batch."""
+    torch, transformers = packages()
     model = transformers.CLIPModel(transformers.CLIPConfig(
-        text_config=dict(layers, vocab_size=100, max_position_embeddings=24, bos_token_id=98, eos_token_id=99, pad_token_id=0),
-        vision_config=dict(layers, image_size=16, patch_size=8), projection_dim=16))
+        text_config=dict(LAYERS, vocab_size=100, max_position_embeddings=24, bos_token_id=98, eos_token_id=99, pad_token_id=0),
+        vision_config=dict(LAYERS, image_size=16, patch_size=8), projection_dim=16))
     steps = []
     for _ in range(3):
         ids = torch.randint(1, 97, (BATCH, 9))
         ids[:, -1] = 99
         steps.append(dict(input_ids=ids, attention_mask=torch.ones_like(ids), pixel_values=torch.randn(BATCH, 3, 16, 16),
                           return_loss=True))
-    with accum.Trainer(model, steps[0], batch=BATCH, micro_batch=5, on_cross_batch="split", optimizer="sgd", lr=0.1) as run:
-        found = [run.step(batch).loss for batch in steps]
-        trained = run.state_dict()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for batch, loss in zip(steps, found):
-        optimizer.zero_grad()
-        wanted = model(**batch).loss
-        wanted.backward()
-        optimizer.step()
-        assert loss == pytest.approx(wanted.item(), rel=2e-5)
-    assert trained["logit_scale"] == pytest.approx(model.logit_scale.item(), rel=1e-5)
+    check_steps(model, steps)
+
+
+def test_experts_with_their_balance_loss_as_they_are():
+    torch, transformers = packages()
+    model = transformers.MixtralForCausalLM(transformers.MixtralConfig(
+        **LAYERS, vocab_size=100, num_key_value_heads=1, num_local_experts=4, output_router_logits=True))
+    tokens = [torch.randint(0, 100, (BATCH, 9)) for _ in range(2)]
+    notices = check_steps(model, [dict(input_ids=ids, attention_mask=torch.ones_like(ids), labels=ids) for ids in tokens])
+    assert any("batched_mm" in notice for notice in notices), notices
+    assert getattr(model.config, "_experts_implementation", None) != "batched_mm"
