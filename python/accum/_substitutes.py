@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import sys
+import types
 from typing import Any, Callable, Iterator
 
 from . import _recurrence
@@ -68,6 +69,46 @@ def _without_idle_autocast(torch: Any) -> Iterator[None]:
         yield
 
 
+def _is_of_pytorch(caller: types.FrameType) -> bool:
+    """Of a frame that enters a context: as a decorator that is a function of torch's, which holds the user's."""
+    while caller.f_back is not None and caller.f_globals.get("__name__") == "contextlib":
+        caller = caller.f_back
+    name = caller.f_globals.get("__name__", "")
+    if name == "torch.utils._contextlib":
+        name = getattr(caller.f_locals.get("func"), "__module__", None) or name
+    return name.split(".")[0] in ("torch", "onnxscript")
+
+
+@contextlib.contextmanager
+def _detached_without_gradient(torch: Any, block: Any) -> Iterator[None]:
+    """block: torch.no_grad or torch.inference_mode. The exporter traces what is under the first apart, and its file does not
+    say that the gradient ends there; of the second it has nothing. So gradients stay on, and what is computed of something
+    with a gradient is detached, which the file has."""
+    class Detached(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Callable, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+            made = func(*args, **(kwargs or {}))
+            if func is torch.Tensor.detach:
+                return made
+            return torch.utils._pytree.tree_map_only(
+                torch.Tensor, lambda each: each.detach() if each.requires_grad and torch.is_grad_enabled() else each, made)
+
+    enter, leave = block.__enter__, block.__exit__
+    modes: dict[int, Any] = {}
+
+    def entered(self: Any) -> None:
+        if not torch.is_grad_enabled() or modes or not getattr(self, "mode", True) or _is_of_pytorch(sys._getframe(1)):
+            return enter(self)
+        modes[id(self)] = mode = Detached()
+        mode.__enter__()
+
+    def left(self: Any, *failed: Any) -> None:
+        mode = modes.pop(id(self), None)
+        return leave(self, *failed) if mode is None else mode.__exit__(*failed)
+
+    with _replaced(block, __enter__=entered, __exit__=left):
+        yield
+
+
 def _uncompiled(torch: Any, module: Any) -> contextlib.AbstractContextManager:
     """torch.compile changes no value: what it made runs as it is written."""
     def is_compiled(each: Any) -> bool:
@@ -120,6 +161,8 @@ def traceable(module: Any, loss: Any = None) -> Iterator[None]:
     functional = torch.nn.functional
     attend = _of_four_axes(functional.scaled_dot_product_attention)
     with _replaced(functional, scaled_dot_product_attention=attend), _without_idle_autocast(torch), \
+            _detached_without_gradient(torch, torch.no_grad), \
+            _detached_without_gradient(torch, torch.inference_mode), \
             _replaced(transformer, _detect_is_causal_mask=_given_hint), _uncompiled(torch, module), \
             _replaced(torch._VF, **_recurrence.step_by_step(torch)), _with_open_len(torch, module, loss):
         yield

@@ -298,6 +298,42 @@ def test_len_of_a_tensor_stays_open():
     assert "len" not in vars(type(module)) and "len" not in globals()
 
 
+class Distilled(nn.Module):
+    """A teacher under torch.no_grad(), as a block and as a decorator, and the student's own weights there."""
+
+    def __init__(self):
+        super().__init__()
+        self.student, self.head = nn.Linear(5, 4), nn.Linear(4, 3)
+        self.teacher = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3))
+
+    @torch.no_grad()
+    def target(self, x):
+        return torch.tanh(self.student(x))
+
+    def other(self, x):
+        with torch.inference_mode():
+            found = self.head(self.student(x))
+        return found
+
+    def forward(self, x, labels):
+        with torch.no_grad():
+            wanted = self.teacher(x).softmax(-1)
+        hidden = self.student(x)
+        scores = self.head(hidden)
+        return (functional.cross_entropy(scores, labels) + functional.cross_entropy(scores, wanted)
+                + (hidden - self.target(x.flip(1))).pow(2).mean() + (scores - self.other(x.flip(1))).pow(2).mean())
+
+
+def test_no_gradient_passes_a_block_without_it():
+    module, batch = Distilled(), (rows(6, 5), classes(6))
+    check_step(module, batch, sizes=(None, 4))
+    before = module.teacher[0].weight.detach().clone()
+    with accum.Trainer(module, batch, batch=6, memory="1GiB", lr=0.1, weight_decay=0.5) as run:  # which moves what is trained
+        run.step(batch)
+        run.load_into(module)
+    assert torch.equal(before, module.teacher[0].weight)
+
+
 def test_a_batch_of_more_arrays_than_forward_takes_is_refused():
     x, labels = rows(6, 5), classes(6)
     with pytest.raises(accum.UsageError, match="3 arrays, and forward takes 1"):

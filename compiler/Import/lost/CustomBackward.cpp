@@ -109,13 +109,22 @@ bool hasSameShape(const Graph &graph, const Node &node) {
                     to->type.shape->end(), isEqual);
 }
 
+constexpr std::string_view kBlock = "<eval_with_key>";
+
+/// Whether torch.export traced it apart, as it does under torch.no_grad().
+bool isOfBlock(const Node &node) {
+  std::vector<SourceFrame> frames = sourceFrames(node);
+  return std::ranges::any_of(frames, [](const SourceFrame &frame) { return frame.file.starts_with(kBlock); });
+}
+
 /// The module whose call, but not whose `forward`, made the node: by `view_as` a full backward hook takes
 /// hold of what goes in and comes out. "" for all others, for a layer that was decomposed, whose trace
-/// begins in its own forward, and for weights that a hook of the framework computes.
+/// begins in its own forward, for weights that a hook of the framework computes, and in a block that was
+/// traced apart, whose frames are the graph's.
 std::string hookedModule(const Graph &graph, const Node &node, const ModuleFrames &modules) {
   std::optional<TracedCall> call = TracedCall::of(node);
   bool isView = call && call->operation() == "view" && !call->argument(0, "self").starts_with("%p_");
-  if (!isView || !hasSameShape(graph, node))
+  if (!isView || !hasSameShape(graph, node) || isOfBlock(node))
     return "";
   AlignedTrace trace = modules.align(node);
   size_t around = trace.frames.size() - trace.countModules(), frames = countFrames(node);
@@ -196,7 +205,7 @@ std::optional<Refusal> CustomBackward::refusalOfLine(const Node &node) const {
 
 std::optional<Refusal> CustomBackward::refusalOfBlock(const Node &node) const {
   for (const SourceFrame &frame : sourceFrames(node)) {
-    if (!frame.file.starts_with("<eval_with_key>") || isTrusted(std::string(frame.file), frame.file))
+    if (!frame.file.starts_with(kBlock) || isTrusted(std::string(frame.file), frame.file))
       continue;
     std::vector<std::string> waysOut = {
         fmt::format("under torch.autocast, with enabled=False too, and in a reentrant checkpoint the "

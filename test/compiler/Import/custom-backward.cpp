@@ -33,6 +33,7 @@ TEST(CustomBackward, aDecomposedLayerHasNoHook) {
   };
   EXPECT_THAT(told("/home/me/train.py"), HasSubstr("full backward hook of `r`"));
   EXPECT_EQ(told("/lib/torch/nn/modules/rnn.py"), "");
+  EXPECT_EQ(told("<eval_with_key>.61"), ""); // a block under torch.no_grad(), of which refusalOfBlock tells
 }
 
 /// A node in these modules of these classes, from this trace: `FILE:CODE` a frame, outermost first.
