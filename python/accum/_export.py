@@ -122,10 +122,18 @@ def _step_by_position(loss: Callable | None, read: Callable, answer: _Answer) ->
     return step
 
 
+def _tensor(torch: Any, name: str, value: Any) -> Any:
+    try:
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as failed:
+        raise _errors.DataError(f"`{name}` of the example batch is no array of numbers: {failed}", slug="bad-data", exit_code=3,
+                                notes=["leave out of the batch what the model does not compute with"]) from None
+
+
 def _traced_batch(torch: Any, module: Any, batch: dict[str, Any]) -> dict[str, Any]:
     """At least two samples, since one would be baked in; a few, since more tell nothing; each a tensor of its own."""
     device = next((each.device for each in module.parameters()), torch.device("cpu"))
-    tensors = {name: torch.as_tensor(value) for name, value in batch.items()}
+    tensors = {name: _tensor(torch, name, value) for name, value in batch.items()}
     sizes = {tensor.shape[0] if tensor.dim() else 0 for tensor in tensors.values()}
     if len(sizes) != 1 or 0 in sizes:
         shapes = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in tensors.items())

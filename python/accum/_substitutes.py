@@ -152,10 +152,23 @@ def _with_open_len(torch: Any, module: Any, loss: Any) -> Iterator[None]:
             names.pop("len", None)
 
 
+def _checkpointed_at_once(torch: Any) -> Callable:
+    """In place of a reentrant checkpoint, which is traced apart. Values are the same, and what is kept is the plan's matter.
+    As there, no gradient comes in where no input has one."""
+    def apply(function: Callable, preserve: Any, *values: Any) -> Any:
+        made = function(*values)
+        if any(isinstance(value, torch.Tensor) and value.requires_grad for value in values):
+            return made
+        return torch.utils._pytree.tree_map_only(torch.Tensor, torch.Tensor.detach, made)
+
+    return apply
+
+
 @contextlib.contextmanager
 def traceable(module: Any, loss: Any = None) -> Iterator[None]:
     """loss: a function beside the module, which is traced with it."""
     import torch
+    import torch.utils.checkpoint
     from torch.nn.modules import transformer
 
     functional = torch.nn.functional
@@ -163,6 +176,7 @@ def traceable(module: Any, loss: Any = None) -> Iterator[None]:
     with _replaced(functional, scaled_dot_product_attention=attend), _without_idle_autocast(torch), \
             _detached_without_gradient(torch, torch.no_grad), \
             _detached_without_gradient(torch, torch.inference_mode), \
+            _replaced(torch.utils.checkpoint.CheckpointFunction, apply=staticmethod(_checkpointed_at_once(torch))), \
             _replaced(transformer, _detect_is_causal_mask=_given_hint), _uncompiled(torch, module), \
             _replaced(torch._VF, **_recurrence.step_by_step(torch)), _with_open_len(torch, module, loss):
         yield

@@ -13,6 +13,7 @@ pytest.importorskip("onnxscript")
 
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
+from torch.utils import checkpoint  # noqa: E402
 
 import accum  # noqa: E402
 
@@ -334,7 +335,25 @@ def test_no_gradient_passes_a_block_without_it():
     assert torch.equal(before, module.teacher[0].weight)
 
 
+class Checkpointed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.Linear(5, 4), nn.Linear(4, 3)
+
+    def forward(self, x, labels):
+        hidden = checkpoint.checkpoint(lambda value: torch.tanh(self.layer(value)), x, use_reentrant=True)
+        scores = checkpoint.checkpoint(self.head, hidden + self.layer(x), use_reentrant=True)
+        return functional.cross_entropy(scores, labels)
+
+
+def test_a_reentrant_checkpoint_is_as_in_pytorch():
+    """No gradient comes in where no input has one."""
+    check_step(Checkpointed(), (rows(6, 5), classes(6)), sizes=(4,))
+
+
 def test_a_batch_of_more_arrays_than_forward_takes_is_refused():
+    with pytest.raises(accum.DataError, match="`text` of the example batch is no array of numbers"):
+        trainer(Scores(), dict(x=rows(6, 5), text=["a"] * 6))
     x, labels = rows(6, 5), classes(6)
     with pytest.raises(accum.UsageError, match="3 arrays, and forward takes 1"):
         trainer(Scores(), (x, x, labels), loss=functional.cross_entropy)
