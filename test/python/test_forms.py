@@ -13,7 +13,6 @@ pytest.importorskip("onnxscript")
 
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
-from torch.utils import checkpoint  # noqa: E402
 
 import accum  # noqa: E402
 
@@ -247,108 +246,6 @@ def test_a_forward_of_the_whole_mapping():
         with accum.Trainer(module, example, batch=6, memory="1GiB", optimizer="sgd", lr=0.1) as run:
             assert run.step(example).loss == pytest.approx(loss, rel=1e-5)
             assert run.evaluate(batch).loss < loss
-
-
-class Switched(nn.Module):
-    """What it returns depends on arguments that are no arrays."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(5, 3)
-
-    def forward(self, x, labels, return_loss=False, scale=1.0, kind="sum"):
-        scores = self.layer(x) * scale
-        assert kind == "mean"
-        return (functional.cross_entropy(scores, labels), scores) if return_loss else scores
-
-
-def test_what_is_no_array_goes_to_forward_as_it_is():
-    batch = dict(x=rows(6, 5), labels=classes(6), return_loss=True, scale=2.0, kind="mean", weights=None)
-    module = Switched()
-    loss = module(**{name: value for name, value in batch.items() if value is not None and name != "weights"})[0].item()
-    with accum.Trainer(module, batch, batch=6, micro_batch=4, memory="1GiB", optimizer="sgd", lr=0.1) as run:
-        assert run.step(batch).loss == pytest.approx(loss, rel=1e-5)
-        assert run.evaluate([batch, batch]).loss < loss
-        arrays = dict(x=batch["x"], labels=batch["labels"])
-        run.step(arrays)  # what is part of the program need not be said again
-        with pytest.raises(accum.DataError, match="`scale` is 3.0 in this batch, and was 2.0 in the example batch"):
-            run.step({**batch, "scale": 3.0})
-        with pytest.raises(accum.DataError, match="`more` is True in this batch, and the example batch does not have it"):
-            run.step({**batch, "more": True})
-
-
-class CountsByLen(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(5, 3)
-
-    def forward(self, x, labels):
-        return functional.cross_entropy(self.layer(x), labels, reduction="sum") / len(x)
-
-
-def test_len_of_a_tensor_stays_open():
-    check_step(CountsByLen(), (rows(6, 5), classes(6)), sizes=(None, 4))
-
-    def own(scores, labels):
-        return functional.cross_entropy(scores, labels, reduction="sum") / len(labels)
-
-    module, batch = Scores(), (rows(6, 5), classes(6))
-    loss = own(module(batch[0]), batch[1]).item()
-    with trainer(module, batch, loss=own, micro_batch=4) as run:
-        assert run.step(batch).loss == pytest.approx(loss, rel=1e-5)
-    assert "len" not in vars(type(module)) and "len" not in globals()
-
-
-class Distilled(nn.Module):
-    """A teacher under torch.no_grad(), as a block and as a decorator, and the student's own weights there."""
-
-    def __init__(self):
-        super().__init__()
-        self.student, self.head = nn.Linear(5, 4), nn.Linear(4, 3)
-        self.teacher = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3))
-
-    @torch.no_grad()
-    def target(self, x):
-        return torch.tanh(self.student(x))
-
-    def other(self, x):
-        with torch.inference_mode():
-            found = self.head(self.student(x))
-        return found
-
-    def forward(self, x, labels):
-        with torch.no_grad():
-            wanted = self.teacher(x).softmax(-1)
-        hidden = self.student(x)
-        scores = self.head(hidden)
-        return (functional.cross_entropy(scores, labels) + functional.cross_entropy(scores, wanted)
-                + (hidden - self.target(x.flip(1))).pow(2).mean() + (scores - self.other(x.flip(1))).pow(2).mean())
-
-
-def test_no_gradient_passes_a_block_without_it():
-    module, batch = Distilled(), (rows(6, 5), classes(6))
-    check_step(module, batch, sizes=(None, 4))
-    before = module.teacher[0].weight.detach().clone()
-    with accum.Trainer(module, batch, batch=6, memory="1GiB", lr=0.1, weight_decay=0.5) as run:  # which moves what is trained
-        run.step(batch)
-        run.load_into(module)
-    assert torch.equal(before, module.teacher[0].weight)
-
-
-class Checkpointed(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer, self.head = nn.Linear(5, 4), nn.Linear(4, 3)
-
-    def forward(self, x, labels):
-        hidden = checkpoint.checkpoint(lambda value: torch.tanh(self.layer(value)), x, use_reentrant=True)
-        scores = checkpoint.checkpoint(self.head, hidden + self.layer(x), use_reentrant=True)
-        return functional.cross_entropy(scores, labels)
-
-
-def test_a_reentrant_checkpoint_is_as_in_pytorch():
-    """No gradient comes in where no input has one."""
-    check_step(Checkpointed(), (rows(6, 5), classes(6)), sizes=(4,))
 
 
 def test_a_batch_of_more_arrays_than_forward_takes_is_refused():
