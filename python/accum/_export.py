@@ -251,7 +251,7 @@ def _module_in(torch: Any, model: Any) -> Any:
 
 def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, loss: Callable | None = None,
            training: bool | None = None, _computed: Callable | None = None, _has_named_loss: bool = False,
-           _has_lengths: bool = False) -> Export:
+           _has_lengths: bool = False, _relates_samples: bool = False) -> Export:
     """Writes `module` as an ONNX file that accumc can train.
 
     example_batch: one batch as the loader gives it, axis 0 of every array the samples: a mapping of forward's arguments
@@ -296,11 +296,13 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
             raise
 
     hiding = _forms.hiding(module)
-    with _forms.as_step(module, names, watched, training), traceable(module, loss), _quietly():
+    with _forms.as_step(module, names, watched, training), traceable(module, loss, _relates_samples), _quietly():
         axes = _lengths.padded_axes(module, batch) if _has_lengths else {}
         program, notices = _traced_with(answer, torch, module, batch, refusals, [hiding] if hiding else [], axes)
     if answer.names:
         name_outputs(program.model.graph, answer.names)
+    if training and _relates_samples and any("BatchNorm" in type(each).__name__ for each in module.modules()):
+        notices.append("batch norms use the statistics of the batch; their running mean and variance keep their values")
     renamed = {array: name for array, name in zip(arrays, names) if array != name}
     notices += [f"the input `{array}` is called `{name}` in the file" for array, name in renamed.items()]
     made = _write(program, module, pathlib.Path(path), names, training, notices, renamed)

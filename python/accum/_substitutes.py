@@ -164,9 +164,36 @@ def _checkpointed_at_once(torch: Any) -> Callable:
     return apply
 
 
+def _of_the_batch(torch: Any, own: Callable) -> Callable:
+    """Batch norm by the statistics of the batch, which the exporter replaces by those that were kept."""
+    def norm(x: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+             momentum: float = 0.1, eps: float = 1e-5) -> Any:
+        if not training:
+            return own(x, running_mean, running_var, weight, bias, training, momentum, eps)
+        axes, column = [0, *range(2, x.dim())], [1, -1, *(1 for _ in range(2, x.dim()))]
+        centred = x - x.mean(axes, keepdim=True)
+        result = centred * torch.rsqrt((centred * centred).mean(axes, keepdim=True) + eps)
+        result = result if weight is None else result * weight.reshape(column)
+        return result if bias is None else result + bias.reshape(column)
+
+    return norm
+
+
 @contextlib.contextmanager
-def traceable(module: Any, loss: Any = None) -> Iterator[None]:
-    """loss: a function beside the module, which is traced with it."""
+def _with_batch_statistics(torch: Any, module: Any) -> Iterator[None]:
+    """Batch norms in training mode compute with the batch alone: what they keep of it for evaluation is not in a file."""
+    functional = torch.nn.functional
+    norms = [each for each in module.modules() if each.training and getattr(each, "track_running_stats", False)]
+    with _replaced(functional, batch_norm=_of_the_batch(torch, functional.batch_norm)), contextlib.ExitStack() as changed:
+        for each in norms:
+            changed.enter_context(_replaced(each, track_running_stats=False))
+        yield
+
+
+@contextlib.contextmanager
+def traceable(module: Any, loss: Any = None, relates_samples: bool = False) -> Iterator[None]:
+    """loss: a function alongside the module, which is traced with it. relates_samples: whether batch norms in training mode
+    are to use the statistics of the batch; without it accumc refuses them, by what the exporter leaves of them."""
     import torch
     import torch.utils.checkpoint
     from torch.nn.modules import transformer
@@ -178,5 +205,6 @@ def traceable(module: Any, loss: Any = None) -> Iterator[None]:
             _detached_without_gradient(torch, torch.inference_mode), \
             _replaced(torch.utils.checkpoint.CheckpointFunction, apply=staticmethod(_checkpointed_at_once(torch))), \
             _replaced(transformer, _detect_is_causal_mask=_given_hint), _uncompiled(torch, module), \
-            _replaced(torch._VF, **_recurrence.step_by_step(torch)), _with_open_len(torch, module, loss):
+            _replaced(torch._VF, **_recurrence.step_by_step(torch)), _with_open_len(torch, module, loss), \
+            (_with_batch_statistics(torch, module) if relates_samples else contextlib.nullcontext()):
         yield

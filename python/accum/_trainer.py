@@ -124,7 +124,8 @@ class Trainer(Runner):
         of_module = loss if callable(loss) else None
         self.export = export(model, example_batch, self._folder / "model.onnx", loss=of_module, training=training,
                              _computed=self._computed, _has_named_loss=isinstance(loss, str) and loss != "auto",
-                             _has_lengths=lengths is not None)
+                             _has_lengths=lengths is not None,
+                             _relates_samples=compiled.get("on_cross_batch") in ("split", "disable"))
         if lengths is not None:
             sizes = _lengths.compiler_options(lengths, length_sample, self.export.widths, _lengths.limit_of(model),
                                               self._folder)

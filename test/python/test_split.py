@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loss that relates samples in micro-batches, from Python (oracle: the whole batch at once)."""
 import pathlib
+import types
 
 import numpy
 import pytest
@@ -72,6 +73,30 @@ def packages():
     pytest.importorskip("onnxscript")
     torch.manual_seed(0)
     return torch, pytest.importorskip("transformers")
+
+
+def test_a_projector_with_batch_norm_in_training_mode():
+    """Its statistics are those of the batch, and what it keeps for evaluation stays."""
+    torch, _ = packages()
+    from torch import nn
+
+    class SimClr(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encode = nn.Linear(5, 16)
+            self.project = nn.Sequential(nn.Linear(16, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 4))
+
+        def forward(self, first, second):
+            z = nn.functional.normalize(self.project(torch.cat([self.encode(first), self.encode(second)])), dim=1)
+            count = first.shape[0]
+            labels = torch.cat([torch.arange(count) + count, torch.arange(count)])
+            return types.SimpleNamespace(loss=nn.functional.cross_entropy(z @ z.T / 0.5 - torch.eye(2 * count) * 1e9, labels))
+
+    model = SimClr().train()
+    notices = check_steps(model, [dict(first=torch.randn(BATCH, 5), second=torch.randn(BATCH, 5)) for _ in range(3)])
+    assert any("statistics of the batch" in notice for notice in notices), notices
+    with pytest.raises(accum.Error, match="batch normalisation in training mode"):
+        accum.Trainer(model, dict(first=torch.randn(BATCH, 5), second=torch.randn(BATCH, 5)), batch=BATCH)
 
 
 LAYERS = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)

@@ -212,7 +212,7 @@ std::optional<Refusal> CustomBackward::refusalOfBlock(const Node &node) const {
                     "gradient is the graph's: --trust-backward '{}'",
                     frame.file),
         "under torch.no_grad(): write x.detach() in its place, and export with optimize=False, which keeps "
-        "it"};
+        "it; or export with accum.export, which does so itself"};
     for (const std::string &input : node.inputs)
       if (graph.initializer(input))
         waysOut.push_back(

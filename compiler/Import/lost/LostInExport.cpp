@@ -23,7 +23,8 @@ std::optional<Failure> lostBatchNorm(const Graph &graph) {
           " such modules), which the exporter silently replaced by its evaluation form: the graph does "
           "not compute the loss of the model",
       {"to train with frozen statistics: export after model.eval(), scale and bias still train",
-       "or use GroupNorm"}};
+       "or use GroupNorm",
+       "in a head where samples meet, as SimCLR's: accum.Trainer(..., on_cross_batch=\"split\") keeps it"}};
 }
 
 } // namespace accum::import
