@@ -15,7 +15,8 @@ namespace accum {
 using namespace lengths;
 
 namespace {
-/// Which inputs a proof may take to hold their fill after the end, and 1 before it.
+/// Which inputs a proof may take to hold their fill after the end, and 1 before it: of several rows, each
+/// before its own end, which is not in front of all.
 class Proof {
 public:
   Proof(const Lockstep &sizes, Tables &tables)
@@ -29,9 +30,11 @@ public:
 
   std::shared_ptr<const Cause> cause() const {
     SmallVector<Presumed> inputs;
-    for (auto [i, each] : llvm::enumerate(candidates))
+    for (auto [i, each] : llvm::enumerate(candidates)) {
+      std::optional<double> one = filled[i] && ones[i] ? std::optional(1.0) : std::nullopt;
       inputs.push_back({each.argument, each.axis, filled[i] ? std::optional(each.fill) : std::nullopt,
-                        filled[i] && ones[i] ? std::optional(1.0) : std::nullopt});
+                        each.hasRows ? std::nullopt : one, each.hasRows ? one : std::nullopt});
+    }
     return findCause(sizes, tables, inputs);
   }
 

@@ -35,6 +35,8 @@ void PaddingWalk::presume(ArrayRef<Presumed> inputs) {
     RaggedAxis axis{.axis = input.axis};
     if (input.fill)
       axis.fill = Fill{.number = *input.fill, .before = input.before};
+    if (input.first)
+      axis.first = First::of(*input.first);
     Facts &known = facts[sizes.smallest().getArgument(input.argument)];
     known.axes.push_back(axis);
   }

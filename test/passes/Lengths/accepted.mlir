@@ -178,3 +178,18 @@ func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x{S}xi1, #b>) -> ten
   %y = nn.contract "bqd,bq->bd" (%o, %f) : (tensor<1x{S}x4xf32, #b>, tensor<1x{S}xf32, #b>) -> tensor<1x4xf32, #b>
   return %y : tensor<1x4xf32, #b>
 }
+
+// -----
+
+// Two rows a sample, of which one may end earlier: a softmax that sees the first position of each.
+// expected-remark @below {{input 0 axis 1: 0 after the end}} expected-remark @below {{input 1 axis 2: 0 after the end, 1 before it}}
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x2x{S}xi64, #b>) -> tensor<1x2x4xf32, #b> {
+  %one = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32, #r>
+  %low = nn.constant {value = dense<-3.40282347E+38> : tensor<f32>} : tensor<f32, #r>
+  %f = nn.cast %m : tensor<1x2x{S}xi64, #b> -> tensor<1x2x{S}xf32, #b>
+  %h = nn.elementwise <sub> (%one, %f) : (tensor<f32, #r>, tensor<1x2x{S}xf32, #b>) -> tensor<1x2x{S}xf32, #b>
+  %s = nn.elementwise <mul> (%h, %low) : (tensor<1x2x{S}xf32, #b>, tensor<f32, #r>) -> tensor<1x2x{S}xf32, #b>
+  %p = nn.softmax(%s) {axis = 2 : i64} : (tensor<1x2x{S}xf32, #b>) -> tensor<1x2x{S}xf32, #b>
+  %y = nn.contract "bcs,bsd->bcd" (%p, %x) : (tensor<1x2x{S}xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x2x4xf32, #b>
+  return %y : tensor<1x2x4xf32, #b>
+}

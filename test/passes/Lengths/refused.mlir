@@ -213,3 +213,14 @@ func.func @forward(%x: tensor<1x{S}x4xf32, #b>) -> tensor<1x4xf32, #b> {
   %y = nn.reshape %f : tensor<1x1x4xf32, #b> -> tensor<1x4xf32, #b>
   return %y : tensor<1x4xf32, #b>
 }
+
+// -----
+
+// The sum of one row's mask is no sample's length where there are two.
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x2x{S}xi64, #b>) -> tensor<1x2x4xf32, #b> {
+  %n = nn.reduce <sum> (%m) {axes = array<i64: 2>} : (tensor<1x2x{S}xi64, #b>) -> tensor<1x2xi64, #b>
+  // expected-error @below {{reads positions along axis 1 of [1, 6, 4] at an index that may be after a sample's end}}
+  // expected-note @below {{count positions from the left}} expected-note @below {{one size}}
+  %y = nn.gather(%x, %n) {axis = 1 : i64, batch_dims = 1 : i64} : (tensor<1x{S}x4xf32, #b>, tensor<1x2xi64, #b>) -> tensor<1x2x4xf32, #b>
+  return %y : tensor<1x2x4xf32, #b>
+}
