@@ -83,6 +83,15 @@ struct Cause {
   std::string sentence, wayOut;
 };
 
+/// As an axis: all of them.
+inline constexpr int64_t kAnyAxis = -1;
+
+/// A number that was added, the same at all positions along an axis and another one at another size.
+struct Drift {
+  int64_t axis = kAnyAxis;
+  std::shared_ptr<const Cause> cause;
+};
+
 struct Facts {
   llvm::SmallVector<RaggedAxis, 2> axes;
   /// What is after the end is finite: times zero it is zero.
@@ -104,6 +113,8 @@ struct Facts {
   /// Of two ragged axes: where both are at one position, before the end. In a window a query does not see key
   /// 0, but itself.
   First diagonal;
+  /// All of this holds but for that.
+  std::optional<Drift> drift;
   /// The value depends on the size, or on what is after the end.
   std::shared_ptr<const Cause> wrong;
 

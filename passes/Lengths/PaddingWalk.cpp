@@ -2,6 +2,7 @@
 // The forward walk: from what inputs hold after the end to what the loss depends on.
 #include "passes/Lengths/PaddingWalk.h"
 #include "dialects/Train/TrainDialect.h"
+#include "passes/Lengths/Drift.h"
 #include "passes/Lengths/Site.h"
 
 using namespace mlir;
@@ -190,6 +191,8 @@ void PaddingWalk::visit(Operation *op) {
         known = settle(site, result, each);
     if (failed(known))
       wrong = std::make_shared<Cause>(Cause{op->getLoc(), site.sentence, site.wayOut});
+    for (size_t i = 0; i < results.size() && !wrong && !isa<nn::ConstantOp>(op); ++i)
+      wrong = followDrift(site, results[i]);
   }
   for (auto [result, each] : llvm::zip(op->getResults(), results)) {
     each.isOrdinary = isOrdinary(site, each);
@@ -210,7 +213,8 @@ DenseMap<Value, Facts> inferFacts(const Lockstep &sizes, Tables &tables, ArrayRe
 
 std::shared_ptr<const Cause> findCause(const Lockstep &sizes, Tables &tables, ArrayRef<Presumed> inputs) {
   Value loss = sizes.smallest().getBody().front().getTerminator()->getOperand(0);
-  return inferFacts(sizes, tables, inputs)[loss].wrong;
+  const Facts facts = inferFacts(sizes, tables, inputs)[loss];
+  return facts.wrong || !facts.drift ? facts.wrong : facts.drift->cause;
 }
 
 } // namespace accum::lengths

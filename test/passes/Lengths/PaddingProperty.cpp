@@ -35,7 +35,7 @@ public:
     for (size_t size : {0, 1})
       if (std::string text = wrongAt(size, at(value, size), facts); !text.empty())
         return text + " at size " + std::to_string(size);
-    return isSame(at(value, 0), at(value, 1), facts) ? "" : "known positions differ";
+    return facts.drift || isSame(at(value, 0), at(value, 1), facts) ? "" : "known positions differ";
   }
 
   const Array &at(Value value, size_t size) { return evaluators[size].at(sizes.at(value, size)); }

@@ -217,6 +217,17 @@ void RaggedGraph::makeRows() {
   int64_t low =
       elementwise(Fn::mul, {elementwise(Fn::sub, {constant(1), ones}), constant(pick(2) ? -1e30 : -3.4e38)});
   int64_t scores = elementwise(Fn::add, {low, findReal(2)});
+  if (pick(2)) { // a slope over distances from the right
+    int64_t slope = add({}, [&](OpBuilder &builder, ArrayRef<Value>, int64_t size) -> Value {
+      auto type = RankedTensorType::get({1, 1, size}, builder.getF64Type());
+      SmallVector<double> values;
+      for (int64_t k = 0; k < size; ++k)
+        values.push_back(0.25 * double(k - size + 1));
+      return nn::ConstantOp::create(builder, builder.getUnknownLoc(), type,
+                                    DenseElementsAttr::get(type, ArrayRef<double>(values)));
+    });
+    scores = elementwise(pick(2) ? Fn::add : Fn::sub, {scores, slope});
+  }
   int64_t weights = add(scores, [&](OpBuilder &builder, ArrayRef<Value> own, int64_t) -> Value {
     return nn::SoftmaxOp::create(builder, builder.getUnknownLoc(), own[0], typeOf(own[0]).getRank() - 1,
                                  false);

@@ -224,3 +224,38 @@ func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x2x{S}xi64, #b>) -> 
   %y = nn.gather(%x, %n) {axis = 1 : i64, batch_dims = 1 : i64} : (tensor<1x{S}x4xf32, #b>, tensor<1x2xi64, #b>) -> tensor<1x2x4xf32, #b>
   return %y : tensor<1x2x4xf32, #b>
 }
+
+// -----
+
+// Distances from the right that are not only added to the scores.
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x{S}xi64, #b>) -> tensor<1x4xf32, #b> {
+  // expected-error @below {{uses a number that is another one at another size}}
+  // expected-note @below {{count positions from the left}} expected-note @below {{one size}}
+  %last = nn.constant {value = dense<{S-1}> : tensor<i64>} : tensor<i64, #r>
+  %k = nn.iota 0 : tensor<{S}xi64, #r>
+  %d = nn.elementwise <sub> (%k, %last) : (tensor<{S}xi64, #r>, tensor<i64, #r>) -> tensor<{S}xi64, #r>
+  %w = nn.elementwise <mul> (%m, %d) : (tensor<1x{S}xi64, #b>, tensor<{S}xi64, #r>) -> tensor<1x{S}xi64, #b>
+  %f = nn.cast %w : tensor<1x{S}xi64, #b> -> tensor<1x{S}xf32, #b>
+  %y = nn.contract "bs,bsd->bd" (%f, %x) : (tensor<1x{S}xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x4xf32, #b>
+  return %y : tensor<1x4xf32, #b>
+}
+
+// -----
+
+// What a softmax over queries sees of such a number along the keys.
+func.func @forward(%x: tensor<1x{S}xf32, #b>, %m: tensor<1x{S}xi64, #b>) -> tensor<1x1x{S}xf32, #b> {
+  // expected-error @below {{uses a number that is another one at another size}}
+  // expected-note @below {{count positions from the left}} expected-note @below {{one size}}
+  %last = nn.constant {value = dense<{S-1}> : tensor<i64>} : tensor<i64, #r>
+  %slopes = nn.constant {value = dense<[[0.25], [0.5]]> : tensor<2x1xf32>} : tensor<2x1xf32, #r>
+  %k = nn.iota 0 : tensor<{S}xi64, #r>
+  %d = nn.elementwise <sub> (%k, %last) : (tensor<{S}xi64, #r>, tensor<i64, #r>) -> tensor<{S}xi64, #r>
+  %f = nn.cast %d : tensor<{S}xi64, #r> -> tensor<{S}xf32, #r>
+  %row = nn.reshape %f : tensor<{S}xf32, #r> -> tensor<1x{S}xf32, #r>
+  %slope = nn.elementwise <mul> (%row, %slopes) : (tensor<1x{S}xf32, #r>, tensor<2x1xf32, #r>) -> tensor<2x{S}xf32, #r>
+  %q = nn.reshape %x : tensor<1x{S}xf32, #b> -> tensor<1x1x{S}xf32, #b>
+  %s = nn.elementwise <add> (%q, %slope) : (tensor<1x1x{S}xf32, #b>, tensor<2x{S}xf32, #r>) -> tensor<1x2x{S}xf32, #b>
+  %p = nn.softmax(%s) {axis = 1 : i64} : (tensor<1x2x{S}xf32, #b>) -> tensor<1x2x{S}xf32, #b>
+  %y = nn.slice %p at [0, 0, 0] by [1, 1, 1] : tensor<1x2x{S}xf32, #b> -> tensor<1x1x{S}xf32, #b>
+  return %y : tensor<1x1x{S}xf32, #b>
+}
