@@ -2,7 +2,7 @@
 // What is known of a value along the axes that depend on the size: where it is real, and what is after that.
 #pragma once
 
-#include "mlir/IR/Value.h"
+#include "mlir/IR/Operation.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cmath>
 #include <memory>
@@ -79,7 +79,7 @@ struct RaggedAxis {
 
 /// Why the loss would depend on the size, and what can be done.
 struct Cause {
-  mlir::Location location;
+  mlir::Operation *op; ///< while its graph lives
   std::string sentence, wayOut;
 };
 

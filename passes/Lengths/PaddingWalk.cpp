@@ -190,7 +190,7 @@ void PaddingWalk::visit(Operation *op) {
       if (succeeded(known))
         known = settle(site, result, each);
     if (failed(known))
-      wrong = std::make_shared<Cause>(Cause{op->getLoc(), site.sentence, site.wayOut});
+      wrong = std::make_shared<Cause>(Cause{op, site.sentence, site.wayOut});
     for (size_t i = 0; i < results.size() && !wrong && !isa<nn::ConstantOp>(op); ++i)
       wrong = followDrift(site, results[i]);
   }

@@ -55,7 +55,7 @@ LogicalResult constant(nn::ConstantOp op, Site &site, Results results) {
       std::optional<int64_t> axis = findDrift(site, at(size - 1), at(size));
       if (!axis || (result.drift && result.drift->axis != *axis))
         return failure();
-      result.drift = Drift{*axis, std::make_shared<Cause>(Cause{op.getLoc(), site.sentence, site.wayOut})};
+      result.drift = Drift{*axis, std::make_shared<Cause>(Cause{op, site.sentence, site.wayOut})};
     }
     elements = std::move(larger);
   }

@@ -259,3 +259,19 @@ func.func @forward(%x: tensor<1x{S}xf32, #b>, %m: tensor<1x{S}xi64, #b>) -> tens
   %y = nn.slice %p at [0, 0, 0] by [1, 1, 1] : tensor<1x2x{S}xf32, #b> -> tensor<1x1x{S}xf32, #b>
   return %y : tensor<1x1x{S}xf32, #b>
 }
+
+// -----
+
+// What is put together is read at a constant index, the last position is not: that one is the reason.
+func.func @forward(%x: tensor<1x{S}xi64, #b>) -> tensor<1x1xi64, #b> {
+  %short = nn.slice %x at [0, 0] by [1, 1] : tensor<1x{S}xi64, #b> -> tensor<1x{S-1}xi64, #b>
+  %both = nn.concat(%x, %short) {axis = 1 : i64} : (tensor<1x{S}xi64, #b>, tensor<1x{S-1}xi64, #b>) -> tensor<1x{2*S-1}xi64, #b>
+  %index = nn.constant {value = dense<[0, {S}]> : tensor<2xi64>} : tensor<2xi64, #r>
+  %pair = nn.gather(%both, %index) {axis = 1 : i64} : (tensor<1x{2*S-1}xi64, #b>, tensor<2xi64, #r>) -> tensor<1x2xi64, #b>
+  // expected-error @below {{takes positions along axis 1 of [1, 6] that are counted from the padded end}}
+  // expected-note @below {{count from the left}} expected-note @below {{one size}}
+  %last = nn.slice %x at [0, {S-1}] by [1, 1] : tensor<1x{S}xi64, #b> -> tensor<1x1xi64, #b>
+  %first = nn.slice %pair at [0, 1] by [1, 1] : tensor<1x2xi64, #b> -> tensor<1x1xi64, #b>
+  %z = nn.elementwise <add> (%first, %last) : (tensor<1x1xi64, #b>, tensor<1x1xi64, #b>) -> tensor<1x1xi64, #b>
+  return %z : tensor<1x1xi64, #b>
+}
