@@ -83,9 +83,10 @@ LogicalResult LengthPlanner::planAlongside(ArrayRef<Compilation *> some) {
 }
 
 /// Plans that fit one by one may take more together, since one has the largest scratch and another the most
-/// inputs: then all have that much less.
+/// inputs: then all have that much less. What they take together is more than the largest of them by what
+/// all have, so that a plan that fits is not passed by.
 LogicalResult LengthPlanner::planAll() {
-  constexpr int kTries = 3;
+  constexpr int kTries = 16;
   int64_t allowed = 0, budget = 0;
   for (int tries = 0; tries < kTries; ++tries) {
     if (failed(planEach(allowed)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves that what is after the end of a sample, where it is shorter than its size, does not reach the loss.
 #include "passes/Lengths/CheckPadding.h"
+#include "dialects/NN/NNDialect.h"
 #include "passes/Lengths/Inputs.h"
 #include "passes/Lengths/NormalForm.h"
 #include "passes/Lengths/PaddingWalk.h"
@@ -15,7 +16,8 @@ namespace accum {
 using namespace lengths;
 
 namespace {
-/// Which inputs a proof may take to hold their fill after the end, and 1 before it.
+/// Which inputs a proof may take to hold their fill after the end, and 1 before it: of several rows, each
+/// before its own end, which is not in front of all.
 class Proof {
 public:
   Proof(const Lockstep &sizes, Tables &tables)
@@ -29,9 +31,11 @@ public:
 
   std::shared_ptr<const Cause> cause() const {
     SmallVector<Presumed> inputs;
-    for (auto [i, each] : llvm::enumerate(candidates))
+    for (auto [i, each] : llvm::enumerate(candidates)) {
+      std::optional<double> one = filled[i] && ones[i] ? std::optional(1.0) : std::nullopt;
       inputs.push_back({each.argument, each.axis, filled[i] ? std::optional(each.fill) : std::nullopt,
-                        filled[i] && ones[i] ? std::optional(1.0) : std::nullopt});
+                        each.hasRows ? std::nullopt : one, each.hasRows ? one : std::nullopt});
+    }
     return findCause(sizes, tables, inputs);
   }
 
@@ -102,7 +106,7 @@ static LogicalResult report(const Outcome &outcome, StringRef dimension) {
     error.attachNote() << "leave out sizes at which the graph folds, such as 1, or give one size";
     return failure();
   }
-  InFlightDiagnostic error = emitError(outcome.cause->location)
+  InFlightDiagnostic error = emitError(outcome.cause->op->getLoc())
                              << outcome.cause->sentence << ", so that padding along `" << dimension
                              << "` would change the loss [padding-reaches-loss]";
   if (!outcome.cause->wayOut.empty())
@@ -127,7 +131,9 @@ FailureOr<SmallVector<PaddedInput>> checkPadding(ArrayRef<ModuleOp> sizes, Strin
   Outcome normal = prove(forwards);
   if (normal.isProved())
     return normal.inputs;
-  return report(written.different ? normal : written, dimension);
+  // What is put together and then read at a constant index is slices there: another node is the reason.
+  bool isApart = normal.cause && written.cause && isa<nn::ConcatOp>(written.cause->op);
+  return report(written.different || isApart ? normal : written, dimension);
 }
 
 namespace {

@@ -2,7 +2,7 @@
 // What is known of a value along the axes that depend on the size: where it is real, and what is after that.
 #pragma once
 
-#include "mlir/IR/Value.h"
+#include "mlir/IR/Operation.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cmath>
 #include <memory>
@@ -79,8 +79,17 @@ struct RaggedAxis {
 
 /// Why the loss would depend on the size, and what can be done.
 struct Cause {
-  mlir::Location location;
+  mlir::Operation *op; ///< while its graph lives
   std::string sentence, wayOut;
+};
+
+/// As an axis: all of them.
+inline constexpr int64_t kAnyAxis = -1;
+
+/// A number that was added, the same at all positions along an axis and another one at another size.
+struct Drift {
+  int64_t axis = kAnyAxis;
+  std::shared_ptr<const Cause> cause;
 };
 
 struct Facts {
@@ -104,6 +113,8 @@ struct Facts {
   /// Of two ragged axes: where both are at one position, before the end. In a window a query does not see key
   /// 0, but itself.
   First diagonal;
+  /// All of this holds but for that.
+  std::optional<Drift> drift;
   /// The value depends on the size, or on what is after the end.
   std::shared_ptr<const Cause> wrong;
 

@@ -86,20 +86,26 @@ Uses usesOf(Value argument) {
   return uses;
 }
 
-/// One element a position.
-bool isRow(Value argument, const Lockstep &sizes) {
-  return cast<RankedTensorType>(argument.getType()).getNumElements() == sizes.sizes().front();
+/// One element a position, in each of a sample's rows.
+bool isOfRows(Value argument, int64_t axis, const Lockstep &sizes) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  int64_t size = sizes.sizes().front(), rows = type.getNumElements() / size;
+  return axis + 1 == type.getRank() && type.getDimSize(axis) == size &&
+         rows * size == type.getNumElements() && llvm::none_of(llvm::seq<int64_t>(axis), [&](int64_t each) {
+           return sizes.isRagged(argument, each);
+         });
 }
 
 Candidate candidateOf(Value argument, unsigned number, int64_t axis, const Lockstep &sizes) {
-  Uses uses = isRow(argument, sizes) ? usesOf(argument) : Uses();
+  bool isOne = cast<RankedTensorType>(argument.getType()).getNumElements() == sizes.sizes().front();
+  Uses uses = isOne || isOfRows(argument, axis, sizes) ? usesOf(argument) : Uses();
   bool isReal = isa<FloatType>(elementOf(argument));
   if (uses.ignored)
-    return {number, axis, Use::Labels, *uses.ignored};
+    return {number, axis, Use::Labels, *uses.ignored, !isOne};
   if (uses.isFactor && !uses.isIndex)
-    return {number, axis, isReal ? Use::Weights : Use::Mask, 0};
+    return {number, axis, isReal ? Use::Weights : Use::Mask, 0, !isOne};
   if (uses.compared)
-    return {number, axis, Use::PadIds, *uses.compared};
+    return {number, axis, Use::PadIds, *uses.compared, !isOne};
   return {number, axis};
 }
 

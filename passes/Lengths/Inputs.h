@@ -14,6 +14,9 @@ struct Candidate {
   int64_t axis;
   Use use = Use::Nothing;
   double fill = 0;
+  /// A sample has several rows of positions, such as the choices of a question, of which each may end
+  /// earlier.
+  bool hasRows = false;
 };
 
 /// One for each axis of an input that depends on the size.

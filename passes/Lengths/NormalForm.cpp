@@ -77,7 +77,7 @@ void NormalForm::findTables() {
         operands.push_back(&found->second);
     bool isMade = op.getNumResults() == 1 && operands.size() == op.getNumOperands() &&
                   nn::Placement::of(op.getResult(0).getType()).isReplicated();
-    std::optional<Table> table = isMade ? computeTable(&op, operands) : std::nullopt;
+    std::optional<Table> table = isMade ? computeTable(&op, operands) : cutTable(&op);
     if (table && (isa<nn::ConstantOp>(op) || areExact(*table, typeOf(op.getResult(0)).getElementType())))
       tables.try_emplace(op.getResult(0), std::move(*table));
   }

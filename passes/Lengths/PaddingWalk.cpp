@@ -2,6 +2,7 @@
 // The forward walk: from what inputs hold after the end to what the loss depends on.
 #include "passes/Lengths/PaddingWalk.h"
 #include "dialects/Train/TrainDialect.h"
+#include "passes/Lengths/Drift.h"
 #include "passes/Lengths/Site.h"
 
 using namespace mlir;
@@ -35,6 +36,8 @@ void PaddingWalk::presume(ArrayRef<Presumed> inputs) {
     RaggedAxis axis{.axis = input.axis};
     if (input.fill)
       axis.fill = Fill{.number = *input.fill, .before = input.before};
+    if (input.first)
+      axis.first = First::of(*input.first);
     Facts &known = facts[sizes.smallest().getArgument(input.argument)];
     known.axes.push_back(axis);
   }
@@ -187,7 +190,9 @@ void PaddingWalk::visit(Operation *op) {
       if (succeeded(known))
         known = settle(site, result, each);
     if (failed(known))
-      wrong = std::make_shared<Cause>(Cause{op->getLoc(), site.sentence, site.wayOut});
+      wrong = std::make_shared<Cause>(Cause{op, site.sentence, site.wayOut});
+    for (size_t i = 0; i < results.size() && !wrong && !isa<nn::ConstantOp>(op); ++i)
+      wrong = followDrift(site, results[i]);
   }
   for (auto [result, each] : llvm::zip(op->getResults(), results)) {
     each.isOrdinary = isOrdinary(site, each);
@@ -208,7 +213,8 @@ DenseMap<Value, Facts> inferFacts(const Lockstep &sizes, Tables &tables, ArrayRe
 
 std::shared_ptr<const Cause> findCause(const Lockstep &sizes, Tables &tables, ArrayRef<Presumed> inputs) {
   Value loss = sizes.smallest().getBody().front().getTerminator()->getOperand(0);
-  return inferFacts(sizes, tables, inputs)[loss].wrong;
+  const Facts facts = inferFacts(sizes, tables, inputs)[loss];
+  return facts.wrong || !facts.drift ? facts.wrong : facts.drift->cause;
 }
 
 } // namespace accum::lengths

@@ -15,6 +15,8 @@ struct Presumed {
   std::optional<double> fill;
   /// The number at all positions of the sample.
   std::optional<double> before;
+  /// The number at position 0, where a sample has several rows of which some end earlier.
+  std::optional<double> first = std::nullopt;
 };
 
 /// What is known of every value of the smallest size, given these inputs.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes values: constants, positions, parameters, random numbers.
 #include "dialects/Train/TrainDialect.h"
+#include "passes/Lengths/Drift.h"
 #include "passes/Lengths/Site.h"
 #include <cmath>
 
@@ -45,20 +46,27 @@ LogicalResult constant(nn::ConstantOp op, Site &site, Results results) {
     std::vector<double> larger = elementsOf(at(size).getValue());
     auto before = mlir::cast<RankedTensorType>(at(size - 1).getType()).getShape();
     auto shape = mlir::cast<RankedTensorType>(at(size).getType()).getShape();
-    if (elements.empty() != larger.empty() || !isPrefix(before, elements, shape, larger))
-      return site.refuse(rankOf(op.getResult()) == 0 || larger.size() == 1
-                             ? "uses a number that is another one at another size"
-                             : "uses a table of shape " + site.shape(op) +
-                                   " that is no beginning of the one at a larger size",
-                         "count positions from the left, and divide by counts of what is not padding");
+    if (elements.empty() != larger.empty() || !isPrefix(before, elements, shape, larger)) {
+      (void)site.refuse(rankOf(op.getResult()) == 0 || larger.size() == 1
+                            ? "uses a number that is another one at another size"
+                            : "uses a table of shape " + site.shape(op) +
+                                  " that is no beginning of the one at a larger size",
+                        "count positions from the left, and divide by counts of what is not padding");
+      std::optional<int64_t> axis = findDrift(site, at(size - 1), at(size));
+      if (!axis || (result.drift && result.drift->axis != *axis))
+        return failure();
+      result.drift = Drift{*axis, std::make_shared<Cause>(Cause{op, site.sentence, site.wayOut})};
+    }
     elements = std::move(larger);
   }
   knowEverywhere(site, op, result);
-  result.isTable = true;
+  result.isTable = !result.drift;
   result.isCapped = llvm::all_of(elements, [](double x) { return x < -kLow; });
   result.isFinite = llvm::all_of(elements, [](double x) { return std::isfinite(x); });
   result.isOrdinary =
       result.isCapped && result.isFinite && llvm::all_of(elements, [](double x) { return x > kLow; });
+  if (result.drift)
+    return success();
   if (elements.size() == 1)
     result.number = elements[0];
   if (!elements.empty())

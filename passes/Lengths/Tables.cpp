@@ -149,16 +149,33 @@ std::optional<Table> computeTable(Operation *op, ArrayRef<const Table *> operand
       .Default([](Operation *) { return std::nullopt; });
 }
 
+std::optional<Table> cutTable(Operation *op) {
+  auto cut = dyn_cast<nn::SliceOp>(op);
+  auto constant = cut ? cut.getInput().getDefiningOp<nn::ConstantOp>() : nn::ConstantOp();
+  if (!constant || cut.getType().getNumElements() > kLargest)
+    return std::nullopt;
+  RankedTensorType from = constant.getType();
+  Table all{SmallVector<int64_t>(from.getShape()), elementsOf(constant.getValue())};
+  if (all.data.size() == 1)
+    return Table{SmallVector<int64_t>(cut.getType().getShape()),
+                 std::vector<double>(cut.getType().getNumElements(), all.data[0])};
+  return static_cast<int64_t>(all.data.size()) == from.getNumElements()
+             ? std::optional(slice(cut, all, cut.getType().getShape()))
+             : std::nullopt;
+}
+
 std::optional<Table> Tables::compute(Operation *op) {
+  Operation *largest = sizes.opAt(op, sizes.count() - 1);
+  if (std::optional<Table> cut = largest ? cutTable(largest) : std::nullopt)
+    return cut;
   SmallVector<const Table *> operands;
   for (Value operand : op->getOperands())
     operands.push_back(find(operand));
-  Operation *large = sizes.opAt(op, sizes.count() - 1);
   if (llvm::is_contained(operands, nullptr))
     return std::nullopt;
-  if (!large) // a slice that takes all
+  if (!largest) // a slice that takes all
     return *operands[0];
-  return computeTable(large, operands);
+  return computeTable(largest, operands);
 }
 
 const Table *Tables::find(Value value) {

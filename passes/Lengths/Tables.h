@@ -15,6 +15,9 @@ struct Table {
 /// What `op` makes of tables; nothing where it is too large, or not computed here.
 std::optional<Table> computeTable(mlir::Operation *op, llvm::ArrayRef<const Table *> operands);
 
+/// What a slice takes of a constant, however large that is; nothing where `op` is none.
+std::optional<Table> cutTable(mlir::Operation *op);
+
 /// At the largest size, which has every position.
 class Tables {
 public:

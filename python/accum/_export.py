@@ -17,6 +17,8 @@ from ._substitutes import traceable
 from ._words import page
 
 OLDEST_TORCH = (2, 9)
+_OPEN = ("lengths= keeps the number of positions open, for which a module must not compute with it as a number; without lengths= "
+         "every sample is padded to one length")
 _IN_ONE_FILE = 1 << 30  # bytes of weights that the file itself may hold; a protobuf ends at 2 GiB
 
 
@@ -298,7 +300,8 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     hiding = _forms.hiding(module)
     with _forms.as_step(module, names, watched, training), traceable(module, loss, _relates_samples), _quietly():
         axes = _lengths.padded_axes(module, batch) if _has_lengths else {}
-        program, notices = _traced_with(answer, torch, module, batch, refusals, [hiding] if hiding else [], axes)
+        notes = [*([hiding] if hiding else []), *([_OPEN] if axes else [])]
+        program, notices = _traced_with(answer, torch, module, batch, refusals, notes, axes)
     if answer.names:
         name_outputs(program.model.graph, answer.names)
     if training and _relates_samples and any("BatchNorm" in type(each).__name__ for each in module.modules()):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <span>
 
 namespace accum::runtime {
 namespace {
@@ -150,10 +151,11 @@ namespace {
 /// Where the samples of one input end: after the last place that is no padding.
 class SampleEnds {
 public:
-  SampleEnds(const Column &column, size_t samples) : column(column), held(samples, 0), ends(samples, 0) {
+  SampleEnds(const Column &column, size_t samples) : column(column), held(samples, 0) {
     auto [before, after] = aroundAxis(*column.spec);
     outer = before;
     inner = after;
+    ends.assign(samples * size_t(outer), 0);
   }
 
   Status read(size_t shard) {
@@ -161,18 +163,28 @@ public:
     enter(shard, size_t(column.starts[shard]), 0);
     return forEachPiece(array, [&](int64_t flat, int64_t piece, const uint8_t *values) {
       for (int64_t i = 0; i < piece; ++i)
-        if (int64_t at = placeOf(shard, flat + i); asDouble(values, array.dtype, i) != padding()) {
-          ends[sample] = std::max(ends[sample], int32_t(at + 1));
+        if (auto [row, at] = placeOf(shard, flat + i); asDouble(values, array.dtype, i) != padding()) {
+          int32_t &end = ends[sample * size_t(outer) + size_t(row)];
+          end = std::max(end, int32_t(at + 1));
           ++held[sample];
         }
       return true;
     });
   }
 
-  int32_t endOf(size_t number) const { return ends[number]; }
-  bool hasHole(size_t number) const { return held[number] != int64_t(ends[number]) * outer * inner; }
+  int32_t endOf(size_t number) const { return std::ranges::max(rowsOf(number)); }
+  bool hasEmptyRow(size_t number) const { return std::ranges::min(rowsOf(number)) == 0; }
+  bool hasHole(size_t number) const {
+    auto rows = rowsOf(number);
+    return held[number] != std::accumulate(rows.begin(), rows.end(), int64_t(0)) * inner;
+  }
 
 private:
+  /// Where each row ends.
+  std::span<const int32_t> rowsOf(size_t number) const {
+    return std::span(ends).subspan(number * size_t(outer), size_t(outer));
+  }
+
   double padding() const { return column.spec->padded->padding; }
 
   void enter(size_t shard, size_t number, int64_t from) {
@@ -181,18 +193,18 @@ private:
     length = placeOfRow(column, shard, number).length;
   }
 
-  /// Along the axis, of an element of the shard. Calls come in order.
-  int64_t placeOf(size_t shard, int64_t flat) {
+  /// The row of its sample, and the place along the axis, of an element of the shard. Calls come in order.
+  std::pair<int64_t, int64_t> placeOf(size_t shard, int64_t flat) {
     while (flat >= begin + outer * inner * length)
       enter(shard, sample + 1, begin + outer * inner * length);
-    return (flat - begin) / inner % length;
+    return {(flat - begin) / inner / length, (flat - begin) / inner % length};
   }
 
   const Column &column;
   std::vector<int64_t> held; // elements that are no padding
-  std::vector<int32_t> ends;
-  int64_t outer, inner; // elements around the axis
-  size_t sample = 0;    // of the element before
+  std::vector<int32_t> ends; // of each row of each sample
+  int64_t outer, inner;      // elements around the axis
+  size_t sample = 0;         // of the element before
   int64_t begin = 0, length = 0;
 };
 
@@ -209,7 +221,8 @@ Status Dataset::noteNeeds(const Column &column, std::vector<int32_t> &needed) co
     int32_t end = found.endOf(sample);
     if (padded.isOnes && found.hasHole(sample))
       return hasHole(column, sample);
-    if (padded.isOnes && end == 0) // a query whose places are all hidden looks at all places alike
+    // A query whose places are all hidden looks at all places alike.
+    if (padded.isOnes && found.hasEmptyRow(sample))
       end = int32_t(column.spec->shape[size_t(padded.axis)]);
     needed[sample] = std::max(needed[sample], end);
   }

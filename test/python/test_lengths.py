@@ -148,6 +148,24 @@ def test_a_module_with_lengths():
         accum.Trainer(model, batch, batch=7, lengths="short")
 
 
+def test_multiple_choice():
+    """Each sample is as long as its longest choice; the others end earlier."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.BertConfig(vocab_size=100, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+                                     intermediate_size=32, max_position_embeddings=32, hidden_dropout_prob=0,
+                                     attention_probs_dropout_prob=0)
+    model = transformers.BertForMultipleChoice(config)
+    choices = [padded(rows, 16) for rows in (texts(7), [row[:1 + len(row) // 3] for row in texts(7)])]
+    batch = {name: torch.from_numpy(numpy.stack([each[name] for each in choices], 1)) for name in ("input_ids", "attention_mask")}
+    batch["labels"] = torch.arange(7) % 2
+    with accum.Trainer(model, {name: array[:2] for name, array in batch.items()}, batch=7, lengths=[4, 8, 16],
+                       optimizer="sgd") as run:
+        batch["attention_mask"][2, 1] = torch.tensor([1, 0, 1] + [0] * 13)
+        assert run.step(batch).loss == pytest.approx(model(**batch).loss.item(), rel=1e-5)
+
+
 def test_sizes_of_two_dimensions_end_at_the_longest_of_each(tmp_path):
     def sizes(**examples):
         return accum._lengths.compiler_options("auto", None, examples, None, tmp_path)["dim"]

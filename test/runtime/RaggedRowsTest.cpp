@@ -151,3 +151,24 @@ TEST(RaggedRows, HolesAreRefusedWhereTheLossNeedsOnes) {
   EXPECT_NE(refusal(manifestOfTwo(/*isOnes=*/true), arrays()).find("is padded before its last place"),
             std::string::npos);
 }
+
+/// Two rows of a mask a sample, as the choices of a question are: each ends where it ends, and has one place.
+TEST(RaggedRows, EachOfSeveralRowsHasItsOwnEnd) {
+  Manifest manifest = manifestOfTwo(/*isOnes=*/true);
+  InputSpec &choices = manifest.inputs[1];
+  choices.shape = {1, 2, 8};
+  choices.padded->axis = 2;
+  std::vector<int64_t> ids(12, 1);
+  auto needOf = [&](const std::vector<int64_t> &mask) {
+    auto dataset =
+        Dataset::fromArrays(manifest, {arrayOf("ids", {2, 6}, ids), arrayOf("mask", {2, 2, 6}, mask)});
+    return dataset ? std::vector<int>{dataset->needOf(0), dataset->needOf(1)} : std::vector<int>{};
+  };
+  EXPECT_EQ(needOf({1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0}),
+            (std::vector{0, 1}));
+  // One that sees nothing has the largest size; a hole is none of the program's data.
+  EXPECT_EQ(needOf({1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0}),
+            (std::vector{1, 0}));
+  EXPECT_EQ(needOf({1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0}),
+            std::vector<int>{});
+}

@@ -77,6 +77,8 @@ def encoder_decoder_entries():
 
 def shape_entries():
     """The sequence open, nothing folded, everything baked in, and equal tensors merged."""
+    yield Entry("gemma2-dynamo-sequence", "gemma2", sequence=True, optimize=False)
+    yield Entry("gemma2-torchscript-sequence", "gemma2", exporter="torchscript", opset=17, sequence=True)
     for family in ("gpt2", "bert-mlm", "llama"):
         dynamo = Entry(f"{family}-dynamo", family)
         script = Entry(f"{family}-torchscript", family, exporter="torchscript", opset=17)

@@ -77,6 +77,15 @@ def gemma(attention, dropout):
     return transformers.GemmaForCausalLM(config)
 
 
+def gemma2(attention, dropout):
+    """One layer sees a window of keys, the other all of them; scores and logits are capped by a tanh."""
+    config = transformers.Gemma2Config(
+        vocab_size=83, max_position_embeddings=32, hidden_size=24, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, head_dim=10, intermediate_size=28, sliding_window=6, query_pre_attn_scalar=10,
+        attention_dropout=dropout, bos_token_id=0, eos_token_id=0, attn_implementation=attention)
+    return transformers.Gemma2ForCausalLM(config)
+
+
 def t5(attention, dropout):
     """An encoder and a decoder that reads it, with one table of relative positions each; one embedding for both and the head."""
     config = transformers.T5Config(
@@ -86,8 +95,8 @@ def t5(attention, dropout):
     return transformers.T5ForConditionalGeneration(config)
 
 
-BUILD = {"bloom": bloom, "falcon": falcon, "gemma": gemma, "t5": t5, "gpt2": gpt2, "gpt2-wide": gpt2_wide, "gpt2-fresh": gpt2_fresh, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
-CAUSAL = {"bloom", "falcon", "gemma", "gpt2", "gpt2-wide", "gpt2-fresh", "llama"}
+BUILD = {"bloom": bloom, "falcon": falcon, "gemma": gemma, "gemma2": gemma2, "t5": t5, "gpt2": gpt2, "gpt2-wide": gpt2_wide, "gpt2-fresh": gpt2_fresh, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
+CAUSAL = {"bloom", "falcon", "gemma", "gemma2", "gpt2", "gpt2-wide", "gpt2-fresh", "llama"}
 
 
 def seeded(name, shape, scale):

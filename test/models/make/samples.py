@@ -3,8 +3,8 @@
 import torch
 
 SAMPLES, IGNORED = 7, -100
-LENGTH = {"bloom": 15, "falcon": 15, "gemma": 13, "t5": 14, "gpt2": 16, "gpt2-wide": 16, "gpt2-fresh": 16, "bert-mlm": 20, "bert-classification": 20, "llama": 18}
-VOCABULARY = {"bloom": 79, "falcon": 79, "gemma": 83, "t5": 89, "gpt2": 97, "gpt2-wide": 263, "gpt2-fresh": 97, "bert-mlm": 131, "bert-classification": 131, "llama": 101}
+LENGTH = {"bloom": 15, "falcon": 15, "gemma": 13, "gemma2": 20, "t5": 14, "gpt2": 16, "gpt2-wide": 16, "gpt2-fresh": 16, "bert-mlm": 20, "bert-classification": 20, "llama": 18}
+VOCABULARY = {"bloom": 79, "falcon": 79, "gemma": 83, "gemma2": 83, "t5": 89, "gpt2": 97, "gpt2-wide": 263, "gpt2-fresh": 97, "bert-mlm": 131, "bert-classification": 131, "llama": 101}
 # Valid tokens of each sample as a share of the sequence; at least two remain.
 FILLED = (1.0, 0.55, 1.0, 0.3, 0.75, 0.9, 0.15)
 UNCOUNTED = 4  # the sample whose labels are all ignored

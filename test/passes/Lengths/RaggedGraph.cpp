@@ -7,8 +7,8 @@ using Fn = accum::nn::ElementwiseFn;
 
 namespace accum::test {
 
-RaggedGraph::RaggedGraph(MLIRContext &context, uint64_t seed, bool hasWindows)
-    : hasWindows(hasWindows), random(seed), builders{OpBuilder(&context), OpBuilder(&context)} {
+RaggedGraph::RaggedGraph(MLIRContext &context, uint64_t seed, Kind kind)
+    : kind(kind), random(seed), builders{OpBuilder(&context), OpBuilder(&context)} {
   context.loadDialect<nn::NNDialect, train::TrainDialect, func::FuncDialect>();
   std::pair<const char *, SmallVector<int64_t>> tables[] = {
       {"places", {12, 4}}, {"square", {4, 4}}, {"row", {4}}};
@@ -29,6 +29,8 @@ RaggedGraph::RaggedGraph(MLIRContext &context, uint64_t seed, bool hasWindows)
         RankedTensorType::get({1, positions, 4}, f64), RankedTensorType::get({1, positions}, i64),
         RankedTensorType::get({1, positions}, f64), RankedTensorType::get({1, positions}, i64),
         RankedTensorType::get({1, positions}, i64)};
+    if (kind == Kind::Rows)
+      inputs.push_back(RankedTensorType::get({1, 2, positions}, i64));
     for (auto &[name, data] : parameters) {
       auto type = RankedTensorType::get(data.shape, f64);
       train::ParamOp::create(builder, loc, name, type,
@@ -44,12 +46,15 @@ RaggedGraph::RaggedGraph(MLIRContext &context, uint64_t seed, bool hasWindows)
   }
 }
 
-SmallVector<lengths::Presumed> RaggedGraph::presumed() {
-  return {{features, 1, {}, {}},
-          {mask, 1, 0.0, 1.0},
-          {weights, 1, 0.0, {}},
-          {labels, 1, -100.0, {}},
-          {ids, 1, 3.0, {}}};
+SmallVector<lengths::Presumed> RaggedGraph::presumed() const {
+  SmallVector<lengths::Presumed> inputs{{features, 1, {}, {}},
+                                        {mask, 1, 0.0, 1.0},
+                                        {weights, 1, 0.0, {}},
+                                        {labels, 1, -100.0, {}},
+                                        {ids, 1, 3.0, {}}};
+  if (kind == Kind::Rows)
+    inputs.push_back({choices, 2, 0.0, {}, 1.0});
+  return inputs;
 }
 
 Array RaggedGraph::dataFor(unsigned input, size_t size, int64_t length, uint64_t sample, uint64_t junk) {
@@ -57,15 +62,17 @@ Array RaggedGraph::dataFor(unsigned input, size_t size, int64_t length, uint64_t
   std::mt19937_64 real(sample * 8 + input), other(junk * 8 + input);
   int64_t width = input == features ? 4 : 1;
   for (auto [i, x] : llvm::enumerate(data.data)) {
-    bool isReal = static_cast<int64_t>(i) / width < length;
+    auto at = static_cast<int64_t>(i) / width % kSizes[size];
+    bool isSecond = static_cast<int64_t>(i) / width >= kSizes[size];
+    bool isReal = at < (isSecond ? 1 + static_cast<int64_t>(sample % length) : length);
     auto &source = isReal ? real : other;
     double number = std::uniform_real_distribution(-1.0, 1.0)(source);
     auto index = static_cast<double>(source() % 3);
-    x = input == features  ? (isReal ? number : 40 * number)
-        : input == mask    ? isReal
-        : input == weights ? (isReal ? number : 0)
-        : input == labels  ? (isReal ? index : -100)
-                           : (isReal ? index : 3);
+    x = input == features                   ? (isReal ? number : 40 * number)
+        : input == mask || input == choices ? isReal
+        : input == weights                  ? (isReal ? number : 0)
+        : input == labels                   ? (isReal ? index : -100)
+                                            : (isReal ? index : 3);
   }
   return data;
 }
@@ -204,6 +211,53 @@ void RaggedGraph::makeMask() {
   }
 }
 
+/// Weights of positions in each of several rows, and a read at the end of each.
+void RaggedGraph::makeRows() {
+  int64_t ones = cast(cast(choices, builders[0].getI1Type()), builders[0].getF64Type());
+  int64_t low =
+      elementwise(Fn::mul, {elementwise(Fn::sub, {constant(1), ones}), constant(pick(2) ? -1e30 : -3.4e38)});
+  int64_t scores = elementwise(Fn::add, {low, findReal(2)});
+  if (pick(2)) { // a slope over distances from the right
+    int64_t slope = add({}, [&](OpBuilder &builder, ArrayRef<Value>, int64_t size) -> Value {
+      auto type = RankedTensorType::get({1, 1, size}, builder.getF64Type());
+      SmallVector<double> values;
+      for (int64_t k = 0; k < size; ++k)
+        values.push_back(0.25 * double(k - size + 1));
+      return nn::ConstantOp::create(builder, builder.getUnknownLoc(), type,
+                                    DenseElementsAttr::get(type, ArrayRef<double>(values)));
+    });
+    scores = elementwise(pick(2) ? Fn::add : Fn::sub, {scores, slope});
+  }
+  int64_t weights = add(scores, [&](OpBuilder &builder, ArrayRef<Value> own, int64_t) -> Value {
+    return nn::SoftmaxOp::create(builder, builder.getUnknownLoc(), own[0], typeOf(own[0]).getRank() - 1,
+                                 false);
+  });
+  int64_t rows = find([](RankedTensorType type) {
+    return type.getElementType().isF64() && type.getRank() == 3 && type.getDimSize(1) == kSizes[0];
+  });
+  auto multiply = [&](int64_t by) {
+    add({by, rows}, [&](OpBuilder &builder, ArrayRef<Value> own, int64_t size) -> Value {
+      if (typeOf(own[0]).getShape() != ArrayRef<int64_t>{1, 2, size} || typeOf(own[1]).getDimSize(0) != 1 ||
+          typeOf(own[1]).getDimSize(1) != size)
+        return {};
+      return nn::ContractOp::create(builder, builder.getUnknownLoc(), "bcs,bsd->bcd", own[0], own[1]);
+    });
+  };
+  multiply(weights);
+  multiply(ones);
+  int64_t last = add(choices, [&](OpBuilder &builder, ArrayRef<Value> own, int64_t) -> Value {
+    SmallVector<int64_t> axes{2};
+    return nn::ReduceOp::create(builder, builder.getUnknownLoc(), nn::ReduceKind::sum, own[0], axes);
+  });
+  add({rows, elementwise(Fn::sub, {last, constant(1, true)})},
+      [&](OpBuilder &builder, ArrayRef<Value> own, int64_t size) -> Value {
+        if (typeOf(own[0]).getDimSize(0) != 1 || typeOf(own[0]).getDimSize(1) < size)
+          return {};
+        return nn::GatherOp::create(builder, builder.getUnknownLoc(), own[0], own[1], /*axis=*/int64_t(1),
+                                    /*batchDims=*/int64_t(1));
+      });
+}
+
 /// Softmax of masked scores, times values.
 void RaggedGraph::makeScores() {
   auto isRows = [](RankedTensorType type) {
@@ -221,7 +275,7 @@ void RaggedGraph::makeScores() {
   int64_t scores = product("bqd,bkd->bqk", find(isRows), find(isRows));
   int64_t keys = cast(mask, builders[0].getI1Type());
   if (pick(2))
-    scores = elementwise(Fn::select, {hasWindows && pick(2) ? windowMask() : causalMask(), scores,
+    scores = elementwise(Fn::select, {kind == Kind::Windows && pick(2) ? windowMask() : causalMask(), scores,
                                       constant(pick(2) ? -1e30 : -INFINITY)});
   else if (pick(4))
     scores = elementwise(Fn::add, {elementwise(Fn::select, {keys, constant(0), constant(-1e30)}), scores});
@@ -277,6 +331,8 @@ void RaggedGraph::makeOp() {
       &RaggedGraph::makeScores,      &RaggedGraph::makeLayout,      &RaggedGraph::makeCut,
       &RaggedGraph::makeReduction,   &RaggedGraph::makeContraction, &RaggedGraph::makeRead,
       &RaggedGraph::makeLoss,        &RaggedGraph::makeAttention};
+  if (kind == Kind::Rows && pick(6) == 0)
+    return makeRows();
   (this->*makers[pick(std::size(makers))])();
 }
 

@@ -18,18 +18,19 @@ inline mlir::RankedTensorType typeOf(mlir::Value value) {
 class RaggedGraph {
 public:
   static constexpr int64_t kSizes[] = {5, 8};
-  /// After the end, pads hold 3 and labels -100.
-  enum Input : unsigned { features, mask, weights, labels, ids };
+  /// After the end, pads hold 3 and labels -100. choices: a mask of two rows, of which one may end earlier.
+  enum Input : unsigned { features, mask, weights, labels, ids, choices };
+  /// Some scores are hidden by a window; there is a mask of several rows.
+  enum class Kind { Plain, Windows, Rows };
 
-  /// hasWindows: some scores are hidden by a window.
-  RaggedGraph(mlir::MLIRContext &context, uint64_t seed, bool hasWindows);
+  RaggedGraph(mlir::MLIRContext &context, uint64_t seed, Kind kind);
 
   /// Tries that many ops, and closes the graphs.
   void grow(int tries);
   /// A sample of `length`: the same at both sizes up to its end, and random after it unless the input tells
   /// it.
   Array dataFor(unsigned input, size_t size, int64_t length, uint64_t sample, uint64_t junk);
-  static llvm::SmallVector<lengths::Presumed> presumed();
+  llvm::SmallVector<lengths::Presumed> presumed() const;
 
   mlir::OwningOpRef<mlir::ModuleOp> modules[2];
   std::map<std::string, Array> parameters;
@@ -54,6 +55,7 @@ private:
   void makeOp();
   void makeElementwise();
   void makeMask();
+  void makeRows();
   void makeScores();
   void makeLayout();
   void makeCut();
@@ -63,7 +65,7 @@ private:
   void makeLoss();
   void makeAttention();
 
-  bool hasWindows;
+  Kind kind;
   std::mt19937_64 random;
   mlir::OpBuilder builders[2];
   llvm::SmallVector<mlir::Value> values[2];

@@ -178,3 +178,39 @@ func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x{S}xi1, #b>) -> ten
   %y = nn.contract "bqd,bq->bd" (%o, %f) : (tensor<1x{S}x4xf32, #b>, tensor<1x{S}xf32, #b>) -> tensor<1x4xf32, #b>
   return %y : tensor<1x4xf32, #b>
 }
+
+// -----
+
+// Two rows a sample, of which one may end earlier: a softmax that sees the first position of each.
+// expected-remark @below {{input 0 axis 1: 0 after the end}} expected-remark @below {{input 1 axis 2: 0 after the end, 1 before it}}
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x2x{S}xi64, #b>) -> tensor<1x2x4xf32, #b> {
+  %one = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32, #r>
+  %low = nn.constant {value = dense<-3.40282347E+38> : tensor<f32>} : tensor<f32, #r>
+  %f = nn.cast %m : tensor<1x2x{S}xi64, #b> -> tensor<1x2x{S}xf32, #b>
+  %h = nn.elementwise <sub> (%one, %f) : (tensor<f32, #r>, tensor<1x2x{S}xf32, #b>) -> tensor<1x2x{S}xf32, #b>
+  %s = nn.elementwise <mul> (%h, %low) : (tensor<1x2x{S}xf32, #b>, tensor<f32, #r>) -> tensor<1x2x{S}xf32, #b>
+  %p = nn.softmax(%s) {axis = 2 : i64} : (tensor<1x2x{S}xf32, #b>) -> tensor<1x2x{S}xf32, #b>
+  %y = nn.contract "bcs,bsd->bcd" (%p, %x) : (tensor<1x2x{S}xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x2x4xf32, #b>
+  return %y : tensor<1x2x4xf32, #b>
+}
+
+// -----
+
+// A slope over distances that are counted from the right: one number more for all keys, which the softmax does not see.
+// expected-remark @below {{input 0 axis 1: 0 after the end}} expected-remark @below {{input 1 axis 1: 0 after the end, 1 before it}}
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x{S}xi64, #b>) -> tensor<1x2x4xf32, #b> {
+  %low = nn.constant {value = dense<-3.40282347E+38> : tensor<f32>} : tensor<f32, #r>
+  %last = nn.constant {value = dense<{S-1}> : tensor<i64>} : tensor<i64, #r>
+  %slopes = nn.constant {value = dense<[[0.25], [0.5]]> : tensor<2x1xf32>} : tensor<2x1xf32, #r>
+  %k = nn.iota 0 : tensor<{S}xi64, #r>
+  %d = nn.elementwise <sub> (%k, %last) : (tensor<{S}xi64, #r>, tensor<i64, #r>) -> tensor<{S}xi64, #r>
+  %f = nn.cast %d : tensor<{S}xi64, #r> -> tensor<{S}xf32, #r>
+  %row = nn.reshape %f : tensor<{S}xf32, #r> -> tensor<1x{S}xf32, #r>
+  %slope = nn.elementwise <mul> (%row, %slopes) : (tensor<1x{S}xf32, #r>, tensor<2x1xf32, #r>) -> tensor<2x{S}xf32, #r>
+  %bit = nn.cast %m : tensor<1x{S}xi64, #b> -> tensor<1x{S}xi1, #b>
+  %mask = nn.reshape %bit : tensor<1x{S}xi1, #b> -> tensor<1x1x{S}xi1, #b>
+  %score = nn.elementwise <select> (%mask, %slope, %low) : (tensor<1x1x{S}xi1, #b>, tensor<2x{S}xf32, #r>, tensor<f32, #r>) -> tensor<1x2x{S}xf32, #b>
+  %p = nn.softmax(%score) {axis = 2 : i64} : (tensor<1x2x{S}xf32, #b>) -> tensor<1x2x{S}xf32, #b>
+  %y = nn.contract "bhs,bsd->bhd" (%p, %x) : (tensor<1x2x{S}xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x2x4xf32, #b>
+  return %y : tensor<1x2x4xf32, #b>
+}

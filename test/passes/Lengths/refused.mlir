@@ -213,3 +213,65 @@ func.func @forward(%x: tensor<1x{S}x4xf32, #b>) -> tensor<1x4xf32, #b> {
   %y = nn.reshape %f : tensor<1x1x4xf32, #b> -> tensor<1x4xf32, #b>
   return %y : tensor<1x4xf32, #b>
 }
+
+// -----
+
+// The sum of one row's mask is no sample's length where there are two.
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x2x{S}xi64, #b>) -> tensor<1x2x4xf32, #b> {
+  %n = nn.reduce <sum> (%m) {axes = array<i64: 2>} : (tensor<1x2x{S}xi64, #b>) -> tensor<1x2xi64, #b>
+  // expected-error @below {{reads positions along axis 1 of [1, 6, 4] at an index that may be after a sample's end}}
+  // expected-note @below {{count positions from the left}} expected-note @below {{one size}}
+  %y = nn.gather(%x, %n) {axis = 1 : i64, batch_dims = 1 : i64} : (tensor<1x{S}x4xf32, #b>, tensor<1x2xi64, #b>) -> tensor<1x2x4xf32, #b>
+  return %y : tensor<1x2x4xf32, #b>
+}
+
+// -----
+
+// Distances from the right that are not only added to the scores.
+func.func @forward(%x: tensor<1x{S}x4xf32, #b>, %m: tensor<1x{S}xi64, #b>) -> tensor<1x4xf32, #b> {
+  // expected-error @below {{uses a number that is another one at another size}}
+  // expected-note @below {{count positions from the left}} expected-note @below {{one size}}
+  %last = nn.constant {value = dense<{S-1}> : tensor<i64>} : tensor<i64, #r>
+  %k = nn.iota 0 : tensor<{S}xi64, #r>
+  %d = nn.elementwise <sub> (%k, %last) : (tensor<{S}xi64, #r>, tensor<i64, #r>) -> tensor<{S}xi64, #r>
+  %w = nn.elementwise <mul> (%m, %d) : (tensor<1x{S}xi64, #b>, tensor<{S}xi64, #r>) -> tensor<1x{S}xi64, #b>
+  %f = nn.cast %w : tensor<1x{S}xi64, #b> -> tensor<1x{S}xf32, #b>
+  %y = nn.contract "bs,bsd->bd" (%f, %x) : (tensor<1x{S}xf32, #b>, tensor<1x{S}x4xf32, #b>) -> tensor<1x4xf32, #b>
+  return %y : tensor<1x4xf32, #b>
+}
+
+// -----
+
+// What a softmax over queries sees of such a number along the keys.
+func.func @forward(%x: tensor<1x{S}xf32, #b>, %m: tensor<1x{S}xi64, #b>) -> tensor<1x1x{S}xf32, #b> {
+  // expected-error @below {{uses a number that is another one at another size}}
+  // expected-note @below {{count positions from the left}} expected-note @below {{one size}}
+  %last = nn.constant {value = dense<{S-1}> : tensor<i64>} : tensor<i64, #r>
+  %slopes = nn.constant {value = dense<[[0.25], [0.5]]> : tensor<2x1xf32>} : tensor<2x1xf32, #r>
+  %k = nn.iota 0 : tensor<{S}xi64, #r>
+  %d = nn.elementwise <sub> (%k, %last) : (tensor<{S}xi64, #r>, tensor<i64, #r>) -> tensor<{S}xi64, #r>
+  %f = nn.cast %d : tensor<{S}xi64, #r> -> tensor<{S}xf32, #r>
+  %row = nn.reshape %f : tensor<{S}xf32, #r> -> tensor<1x{S}xf32, #r>
+  %slope = nn.elementwise <mul> (%row, %slopes) : (tensor<1x{S}xf32, #r>, tensor<2x1xf32, #r>) -> tensor<2x{S}xf32, #r>
+  %q = nn.reshape %x : tensor<1x{S}xf32, #b> -> tensor<1x1x{S}xf32, #b>
+  %s = nn.elementwise <add> (%q, %slope) : (tensor<1x1x{S}xf32, #b>, tensor<2x{S}xf32, #r>) -> tensor<1x2x{S}xf32, #b>
+  %p = nn.softmax(%s) {axis = 1 : i64} : (tensor<1x2x{S}xf32, #b>) -> tensor<1x2x{S}xf32, #b>
+  %y = nn.slice %p at [0, 0, 0] by [1, 1, 1] : tensor<1x2x{S}xf32, #b> -> tensor<1x1x{S}xf32, #b>
+  return %y : tensor<1x1x{S}xf32, #b>
+}
+
+// -----
+
+// What is put together is read at a constant index, the last position is not: that one is the reason.
+func.func @forward(%x: tensor<1x{S}xi64, #b>) -> tensor<1x1xi64, #b> {
+  %short = nn.slice %x at [0, 0] by [1, 1] : tensor<1x{S}xi64, #b> -> tensor<1x{S-1}xi64, #b>
+  %both = nn.concat(%x, %short) {axis = 1 : i64} : (tensor<1x{S}xi64, #b>, tensor<1x{S-1}xi64, #b>) -> tensor<1x{2*S-1}xi64, #b>
+  %index = nn.constant {value = dense<[0, {S}]> : tensor<2xi64>} : tensor<2xi64, #r>
+  %pair = nn.gather(%both, %index) {axis = 1 : i64} : (tensor<1x{2*S-1}xi64, #b>, tensor<2xi64, #r>) -> tensor<1x2xi64, #b>
+  // expected-error @below {{takes positions along axis 1 of [1, 6] that are counted from the padded end}}
+  // expected-note @below {{count from the left}} expected-note @below {{one size}}
+  %last = nn.slice %x at [0, {S-1}] by [1, 1] : tensor<1x{S}xi64, #b> -> tensor<1x1xi64, #b>
+  %first = nn.slice %pair at [0, 1] by [1, 1] : tensor<1x2xi64, #b> -> tensor<1x1xi64, #b>
+  %z = nn.elementwise <add> (%first, %last) : (tensor<1x1xi64, #b>, tensor<1x1xi64, #b>) -> tensor<1x1xi64, #b>
+  return %z : tensor<1x1xi64, #b>
+}
