@@ -93,7 +93,7 @@ def check_slugs():
 
 
 def check_sources():
-    for top in ("compiler", "dialects", "passes", "runtime", "tools", "test"):
+    for top in ("base", "compiler", "dialects", "passes", "runtime", "tools", "test"):
         for path in sorted((ROOT / top).rglob("*")):
             if path.suffix not in (".cpp", ".h", ".td", ".py"):
                 continue
@@ -133,7 +133,23 @@ def rooms():
         direct = [folders[word] for word in words.split() if word in folders]
         found[folder] = {folder, *direct}.union(*(found[each] for each in direct))
         folders[name] = folder
-    return found
+    return {folder: {*linked, "base"} for folder, linked in found.items()}
+
+
+# Top folders that stand alone -> what they include of ours.
+LEAVES = {"base": {"base"}, "compiler/Planner": {"base", "compiler/Planner", "runtime/host/CallTiles.h"}}
+
+
+def check_leaves():
+    """base includes nothing of ours, the planner base alone, and how the runtime tiles calls."""
+    for folder, allowed in LEAVES.items():
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in (".h", ".cpp"):
+                continue
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                other = re.match(r'#include "((?:base|compiler|dialects|passes|runtime|tools)/.*)"', line)
+                if other and not any(other[1] == each or other[1].startswith(each + "/") for each in allowed):
+                    yield path, number, f"{folder} does not know {other[1]}"
 
 
 def check_rooms():
@@ -144,13 +160,13 @@ def check_rooms():
             continue
         own = linked.get(path.parent.name, set())
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            other = re.match(r'#include "(?:runtime/(\w+)/|(compiler|dialects|passes|tools)/)', line)
+            other = re.match(r'#include "(?:runtime/(\w+)/|(base|compiler|dialects|passes|tools)/)', line)
             if other and (other[1] or other[2]) not in own:
                 yield path, number, f"{path.parent.name} is not linked with {other[1] or other[2]} (runtime/CMakeLists.txt)"
 
 
 def main():
-    checks = (check_run_lines, check_slugs, check_sources, check_rooms, check_links, check_tour)
+    checks = (check_run_lines, check_slugs, check_sources, check_rooms, check_leaves, check_links, check_tour)
     findings = [finding for check in checks for finding in check()]
     for path, number, text in findings:
         print(f"{path.relative_to(ROOT)}:{number}: {text}")

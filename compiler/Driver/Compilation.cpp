@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One model with one size of each dimension, from its file to an artifact.
 #include "compiler/Driver/Compilation.h"
+#include "base/Printable.h"
 #include "compiler/Driver/ExploreRounds.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/WholeBatch.h"
@@ -331,8 +332,8 @@ nlohmann::ordered_json Compilation::toJson() const {
   if (!planning.search.candidates.empty())
     json["search"] = planner::toJson(planning.search, planning.budgets);
   for (const planner::TriedMode &each : planning.search.modes)
-    json["ways"].push_back({{"shard", planner::toText(each.sharing.shard)},
-                            {"offload", planner::toText(each.sharing.offload)},
+    json["ways"].push_back({{"shard", toText(each.sharing.shard)},
+                            {"offload", toText(each.sharing.offload)},
                             {"fits", each.fits},
                             {"chosen", each.chosen},
                             {"bytes", each.bytes},

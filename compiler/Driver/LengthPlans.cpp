@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plans of several sizes, which share one arena and one step.
 #include "compiler/Driver/LengthPlans.h"
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "runtime/data/Division.h"
 #include <algorithm>
@@ -235,13 +236,13 @@ std::string describeLengths(const Options &options, const LengthPlans &plans, in
   std::string text = fmt::format("lengths  {:>14}  micro-batch  per micro-step    per place     arena\n",
                                  fmt::join(options.lengths.dims, " x "));
   for (const planner::report::LengthRow &row : lengthRows(options, plans))
-    text += fmt::format("         {:>14}  {:>11}  {:>14}  {:>11}  {:>8}\n", row.size, row.microBatch,
-                        planner::formatSeconds(row.seconds),
-                        fmt::format("{:.2f} us", 1e6 * row.seconds / double(row.places)),
-                        planner::formatBytes(row.arena));
-  std::string of = budget > 0 ? " of " + planner::formatBytes(budget) : "";
-  text += fmt::format("memory   per device: arena {}, total {}{}; {}\n", planner::formatBytes(all.arena()),
-                      planner::formatBytes(all.total()), of,
+    text +=
+        fmt::format("         {:>14}  {:>11}  {:>14}  {:>11}  {:>8}\n", row.size, row.microBatch,
+                    planner::formatSeconds(row.seconds),
+                    fmt::format("{:.2f} us", 1e6 * row.seconds / double(row.places)), formatBytes(row.arena));
+  std::string of = budget > 0 ? " of " + formatBytes(budget) : "";
+  text += fmt::format("memory   per device: arena {}, total {}{}; {}\n", formatBytes(all.arena()),
+                      formatBytes(all.total()), of,
                       all.shard == "none" && all.offload == "none"
                           ? "not sharded"
                           : fmt::format("--shard {} --offload {}", all.shard, all.offload));

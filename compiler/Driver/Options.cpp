@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // accumc's command line.
 #include "compiler/Driver/Options.h"
+#include "base/NearestNames.h"
 #include "compiler/Driver/LengthOptions.h"
 #include "compiler/Driver/UnknownArguments.h"
 #include "compiler/Planner/Problem/Options.h"
@@ -8,6 +9,7 @@
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "runtime/artifact/Optimizers.h"
 #include "runtime/options/CommandLine.h"
+#include "llvm/ADT/StringRef.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -54,7 +56,7 @@ std::string complaintOf(const runtime::OptionRow<Options> &row, const std::strin
   std::vector<std::string> words(row.choices.begin(), row.choices.end());
   if (words.empty() || std::ranges::count(words, text) > 0)
     return row.check ? row.check(text) : "";
-  std::string meant = nearest(text, words);
+  std::string meant = nearestName(llvm::StringRef(text).lower(), words);
   return fmt::format("{} is none of {} [usage]{}", text.empty() ? "nothing" : "`" + text + "`",
                      fmt::join(words, ", "), meant.empty() ? "" : "\nnote: nearest: " + meant);
 }
@@ -133,7 +135,7 @@ std::string configComplaint(const std::string &message, const std::vector<std::s
   std::string key = message.substr(prefix.size());
   if (key.size() > 3 && key.substr(key.size() - 3) == ".++")
     return fmt::format("[{}] is a section, and there are none [usage]", key.substr(0, key.size() - 3));
-  std::string meant = nearest("--" + key, options);
+  std::string meant = nearestName(llvm::StringRef("--" + key).lower(), options);
   return fmt::format("`{}` is no option [usage]{}", key,
                      meant.empty() ? "" : "\nnote: nearest: " + meant.substr(2));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages as text, and what can be read back from them.
 #include "compiler/Driver/Output.h"
-#include "compiler/Planner/Problem/Printable.h"
+#include "base/Printable.h"
 
 namespace accum::driver {
 
@@ -22,9 +22,9 @@ std::string toText(const Message &message) {
   bool isPrefixed = message.subject.empty() || message.text.starts_with(message.subject);
   std::string text = kinds[static_cast<int>(message.severity)];
   text += (isPrefixed ? "" : message.subject + ": ") + message.text;
-  std::string lines = planner::printable(shortened(text)) + "\n";
+  std::string lines = printable(shortened(text)) + "\n";
   for (const std::string &note : message.notes)
-    lines += planner::printable(shortened("note: " + note)) + "\n";
+    lines += printable(shortened("note: " + note)) + "\n";
   return lines;
 }
 

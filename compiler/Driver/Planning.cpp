@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a fused module to a plan.
 #include "compiler/Driver/Planning.h"
+#include "base/FormatBytes.h"
 #include "compiler/Driver/ExploreRounds.h"
 #include "compiler/Driver/Form.h"
 #include "compiler/Driver/SplitBatch.h"
@@ -156,7 +157,7 @@ FailureOr<std::optional<planner::Plan>> planOutputs(ModuleOp module, const Optio
   for (train::OutputOp output : train::outputsOf(predict))
     train::leaveOutput(module, output.getName(),
                        fmt::format("needs {} more memory than a step of training",
-                                   planner::formatBytes(plan->scratch - step.scratch)));
+                                   formatBytes(plan->scratch - step.scratch)));
   predict.erase();
   return std::optional<planner::Plan>();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/Driver/SplitBatch.h"
+#include "base/FormatBytes.h"
 #include "compiler/Driver/WholeBatch.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Planner/Time/DeviceProfile.h"
@@ -103,7 +104,7 @@ std::string splitNote(const Options &options, const Check &check, const Plan &pl
   return fmt::format(
       "to train it in micro-batches, exactly: --on-cross-batch split (micro-batch {}, {} of {}, {} a "
       "step)",
-      search.plan->cut.m, planner::formatBytes(bytes), planner::formatBytes(search.budget),
+      search.plan->cut.m, formatBytes(bytes), formatBytes(search.budget),
       planner::formatSeconds(search.plan->seconds()));
 }
 

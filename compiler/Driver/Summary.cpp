@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a compilation says of itself.
 #include "compiler/Driver/Summary.h"
-#include "compiler/Planner/Problem/Printable.h"
+#include "base/FormatBytes.h"
 #include "llvm/ADT/StringExtras.h"
 #include <filesystem>
 #include <fmt/format.h>
@@ -128,12 +128,8 @@ std::string presumedBatchNote(const import::ImportReport &report) {
 std::string describeTarget(const Options &options, const planner::Search &search) {
   std::string memory = options.memory ? "--memory" : "the default budget";
   int64_t bytes = search.memoryTotal > 0 ? search.memoryTotal : search.budget;
-  bool small = bytes < (int64_t{1} << 30);
-  double unit = small ? 1 << 20 : 1 << 30;
-  std::string size =
-      fmt::format("{:.{}f} {}", static_cast<double>(bytes) / unit, small ? 1 : 2, small ? "MiB" : "GiB");
   std::string text = fmt::format("target   {} x {}, {} each ({}); {} rates; {}\n", search.devices,
-                                 search.target, size, memory, search.basis, options.precision);
+                                 search.target, formatBytes(bytes), memory, search.basis, options.precision);
   text += fmt::format("batch    global {} sample{}", withCommas(search.batch), search.batch == 1 ? "" : "s");
   if (search.tokensPerSample > 1)
     text += fmt::format(" = {} tokens", withCommas(search.batch * search.tokensPerSample));
@@ -200,14 +196,6 @@ nlohmann::ordered_json causesJson(const Verdict &verdict) {
                       {"slug", cause.slug},
                       {"notes", cause.notes}});
   return causes;
-}
-
-std::string printableLines(const std::string &text) {
-  std::string shown;
-  for (llvm::StringRef line : llvm::split(text, '\n'))
-    shown += planner::printable(line) + "\n";
-  shown.pop_back(); // split gives what stands behind the last one too
-  return shown;
 }
 
 std::string jsonText(const nlohmann::ordered_json &json) {

@@ -31,8 +31,7 @@ nlohmann::ordered_json toJson(const Options &options, const import::ImportReport
 /// Every root cause of a refusal by `check`: node, op, sentence, slug, notes.
 nlohmann::ordered_json causesJson(const Verdict &verdict);
 
-/// Both as text, also where paths, and names of a model that was refused for them, are none.
-std::string printableLines(const std::string &text);
+/// As text, also where paths, and names of a model that was refused for them, are none.
 std::string jsonText(const nlohmann::ordered_json &json);
 
 /// `123.4M`, `29,088`.

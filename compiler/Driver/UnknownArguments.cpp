@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a command line may have meant by a word that is no option.
 #include "compiler/Driver/UnknownArguments.h"
+#include "base/NearestNames.h"
 #include "runtime/options/RunOptions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -74,19 +75,6 @@ static constexpr std::pair<llvm::StringRef, llvm::StringRef> kElsewhere[] = {
     {"output-dir", "--output"},
     {"out", "--output"}};
 
-std::string nearest(const std::string &name, const std::vector<std::string> &known) {
-  std::string best, lowered = llvm::StringRef(name).lower();
-  unsigned least = static_cast<unsigned>(name.size()) / 3 + 1; // one letter of three may be wrong
-  for (const std::string &candidate : known) {
-    unsigned distance = llvm::StringRef(lowered).edit_distance(candidate, /*AllowReplacements=*/true, least);
-    if (distance < least) {
-      least = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
-
 static std::string ofTheRun(llvm::StringRef flag, llvm::StringRef given) {
   std::string is = flag == given ? "" : fmt::format(" (here {})", flag.str());
   return fmt::format("{}{} belongs to the run [usage]\nnote: compile first; then accum-run MODEL.accum "
@@ -104,7 +92,7 @@ std::string meantBy(const std::string &word, const std::vector<std::string> &kno
   for (auto [other, ours] : kElsewhere)
     if (llvm::is_contained(known, ours))
       names.push_back("--" + other.str());
-  std::string found = nearest(flag, names);
+  std::string found = nearestName(flag, names);
   const auto *other = llvm::find_if(kElsewhere, [&](auto pair) { return "--" + pair.first.str() == found; });
   return other == std::end(kElsewhere) || llvm::is_contained(known, found) ? found : other->second.str();
 }
@@ -125,7 +113,7 @@ static std::string explainFlag(llvm::StringRef given, const std::vector<std::str
 static std::string explainWord(const std::string &word, const std::string &model) {
   if (word == "check")
     return "check stands in front [usage]\nnote: accumc check MODEL.onnx";
-  if (!nearest(model, {"check", "compile"}).empty())
+  if (!nearestName(llvm::StringRef(model).lower(), {"check", "compile"}).empty())
     return fmt::format(
         "`{}` is no command [usage]\nnote: accumc MODEL.onnx --batch N compiles, accumc check MODEL.onnx "
         "gives the verdict alone",

@@ -16,7 +16,4 @@ std::string explainUnknown(const std::vector<std::string> &words, const std::vec
 /// is called so elsewhere, or that is nearest; "" where there is none.
 std::string meantBy(const std::string &word, const std::vector<std::string> &known);
 
-/// The one of `known` that `name` is a letter or two away from; "" where there is none.
-std::string nearest(const std::string &name, const std::vector<std::string> &known);
-
 } // namespace accum::driver

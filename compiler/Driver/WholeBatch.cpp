@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `--on-cross-batch disable`: a graph that relates samples, trained on the whole batch at once.
 #include "compiler/Driver/WholeBatch.h"
+#include "base/FormatBytes.h"
 #include <filesystem>
 #include <fmt/format.h>
 
 namespace accum::driver {
-
-static std::string gibibytes(int64_t bytes) {
-  bool small = bytes < (int64_t{1} << 30);
-  double unit = small ? 1 << 20 : 1 << 30;
-  return fmt::format("{:.1f} {}", static_cast<double>(bytes) / unit, small ? "MiB" : "GiB");
-}
 
 /// A message with its slug; empty: nothing is in the way.
 static std::string refusal(const Options &options) {
@@ -83,7 +78,7 @@ std::string wholeBatchNote(const Options &options, const planner::Search &search
   std::string note = fmt::format("to train it as it is: --on-cross-batch disable{} (no accumulation, the "
                                  "whole batch of {} at once: {} of {}, ",
                                  options.devices > 1 ? " --devices 1" : "", options.batch,
-                                 gibibytes(only.counted), gibibytes(search.budget));
+                                 formatBytes(only.counted), formatBytes(search.budget));
   return note + (search.plan ? "fits)" : "does not fit)");
 }
 

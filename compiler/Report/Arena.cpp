@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arena as rectangles: time x address.
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Report/Axis.h"
 #include "compiler/Report/Markup.h"
@@ -58,7 +59,7 @@ std::string arenaSection(const View &view) {
   size_t left = order.size() > kRectangles ? order.size() - kRectangles : 0;
   order.resize(order.size() - left);
   auto height = static_cast<double>(plan.scratch);
-  ByteUnit unit = unitFor(plan.scratch);
+  ByteUnit unit = unitOf(plan.scratch);
   Axis axis(0, unit.of(plan.scratch));
   std::string text = fmt::format(
       "<section id='arena'><h2>The arena</h2>\n<p>Every buffer between commands: when it lives "

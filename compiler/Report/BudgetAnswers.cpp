@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other budgets would give: the search, asked again; and the words for its answers.
 #include "compiler/Report/BudgetAnswers.h"
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Report/ExplainText.h"
 #include <algorithm>
@@ -18,7 +19,7 @@ Result<BudgetAnswers> askBudgets(const Problem &problem, const DeviceProfile &pr
   int64_t least = search.candidates[search.smallest].counted;
   std::vector<int64_t> budgets;
   for (int64_t units : {1, 4, 10})
-    budgets.push_back(search.budget + units * unitFor(search.budget).bytes);
+    budgets.push_back(search.budget + units * unitOf(search.budget).bytes);
   if (!chosen && least > budgets.back())
     budgets.push_back(least);
   size_t larger = budgets.size();
@@ -42,7 +43,7 @@ constexpr size_t kLineWidth = 110;
 
 /// Rounded up to a tenth: who adds as much as it says gets what it says.
 std::string changeText(int64_t change) {
-  ByteUnit unit = unitFor(change);
+  ByteUnit unit = unitOf(change);
   double tenths = std::ceil(unit.of(change) * 10) / 10;
   return fmt::format("+{:.{}f} {}", tenths, tenths == std::floor(tenths) ? 0 : 1, unit.name);
 }

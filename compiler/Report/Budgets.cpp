@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What more memory would buy and what less would cost.
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Report/ExplainText.h"
 #include "compiler/Report/Markup.h"

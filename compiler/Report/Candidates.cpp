@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The micro-batch sizes that were compared: time per sample and memory against m.
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Report/Axis.h"
 #include "compiler/Report/ExplainText.h"
@@ -41,7 +42,7 @@ std::string describe(const Search &search, const Candidate &candidate) {
     break;
   case Verdict::DoesNotFit:
     why = fmt::format("does not fit{}: {} over {}", withoutSavings(search, candidate),
-                      formatBytes(candidate.over), formatBytesFinely(search.budget));
+                      formatBytes(candidate.over), formatBytes(search.budget));
     break;
   case Verdict::NotDivisible:
     why = "not divisible: " + candidate.note;
@@ -55,7 +56,7 @@ std::string describe(const Search &search, const Candidate &candidate) {
   }
   return fmt::format("m = {}, K = {}: {} per sample, {} of the budget; {}", candidate.cut.m,
                      candidate.cut.steps, formatSeconds(candidate.seconds / samplesOf(search)),
-                     formatBytesFinely(candidate.counted), why);
+                     formatBytes(candidate.counted), why);
 }
 
 /// A mark of fixed size at a place that stretches: a dot, a ring for what is not allowed, a cross for what
@@ -172,7 +173,7 @@ std::string memoryCurve(const Curve &curve) {
   bool showsBudget = budget < 4 * most && budget > least / 8;
   if (showsBudget)
     least = std::min(least, budget), most = std::max(most, budget);
-  ByteUnit unit = unitFor(static_cast<int64_t>(most));
+  ByteUnit unit = unitOf(static_cast<int64_t>(most));
   double scale = 1.0 / static_cast<double>(unit.bytes);
   Axis axis = axisOver(least, most, scale, most < 3 * least);
   std::string limit;
@@ -180,7 +181,7 @@ std::string memoryCurve(const Curve &curve) {
     limit = fmt::format(
         "<line class='limit' x1='0' x2='100%' y1='{0}' y2='{0}'/><text class='note' x='4' y='{0}' "
         "dy='-5'>limit {1}</text>\n",
-        percent(axis.at(budget * scale)), formatBytesFinely(search.budget));
+        percent(axis.at(budget * scale)), formatBytes(search.budget));
   std::string label = "memory out of the budget";
   if (!showsBudget)
     label += fmt::format(" (limit {}, {} the picture)", formatBytes(search.budget),

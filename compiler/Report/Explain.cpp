@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search in words and tables.
 #include "compiler/Report/Explain.h"
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Report/ExplainText.h"
 #include "compiler/Report/TensorNames.h"
@@ -31,7 +32,7 @@ void writeMemory(Out out, const Search &search) {
     total += line.bytes;
     arena += line.kind == MemoryClass::State || line.kind == MemoryClass::Scratch ? line.bytes : 0;
   }
-  ByteUnit unit = unitFor(arena);
+  ByteUnit unit = unitOf(arena);
   auto row = [&](const std::string &name, int64_t bytes) {
     return fmt::format("         {:<26} {:>9.2f}", shortened(name), unit.of(bytes));
   };
@@ -140,14 +141,14 @@ std::string whyLine(const Search &search, const Candidate &chosen) {
 
 std::string verdictText(const Search &search, const Candidate &candidate, const Candidate *chosen) {
   int64_t budget = search.budget;
-  ByteUnit unit = unitFor(budget);
+  ByteUnit unit = unitOf(budget);
   switch (candidate.verdict) {
   case Verdict::Chosen:
     return "chosen";
   case Verdict::DoesNotFit:
     return fmt::format("does not fit{}: {} over {}", withoutSavings(search, candidate),
                        formatBytes(candidate.over),
-                       candidate.over >= 1024 && unitFor(candidate.over).bytes == unit.bytes
+                       candidate.over >= 1024 && unitOf(candidate.over).bytes == unit.bytes
                            ? fmt::format("{:.1f}", unit.of(budget))
                            : formatBytes(budget));
   case Verdict::NotDivisible:
@@ -217,7 +218,7 @@ void writeTable(Out out, const Search &search, size_t rows) {
   int64_t largest = 0;
   for (const Candidate &candidate : search.candidates)
     largest = std::max(largest, candidate.arena);
-  ByteUnit unit = unitFor(largest);
+  ByteUnit unit = unitOf(largest);
   const Candidate *chosen = chosenOf(search);
   fmt::format_to(out, "{:>4} {:>4} {:>5} {:>10} {:>8}\n", "K", "m", "last",
                  fmt::format("arena {}", unit.name), "ms/step");
@@ -242,7 +243,7 @@ std::string peakLine(const Search &search) {
     return "peak     nothing is kept between commands\n";
   std::vector<std::string> phrases;
   std::vector<TensorGroup> groups = groupTensors(search.peak.tensors);
-  ByteUnit unit = unitFor(search.peak.bytes);
+  ByteUnit unit = unitOf(search.peak.bytes);
   for (size_t index = 0; index < std::min(kPeakTensors, groups.size()); ++index) {
     const TensorGroup &group = groups[index];
     std::string size = fmt::format("{:.2f}{}{}", unit.of(group.bytesEach), index == 0 ? " " : "",
@@ -310,7 +311,7 @@ Error explainNoFit(const Search &search) {
   const Candidate &least = search.candidates[search.smallest];
   int64_t context = contextOf(search);
   auto bytes = [&](int64_t amount) { // in a unit in which the difference shows
-    ByteUnit unit = unitFor(std::max<int64_t>(search.budget, 1 << 20));
+    ByteUnit unit = unitOf(std::max<int64_t>(search.budget, 1 << 20));
     return search.budget > 0 ? fmt::format("{:.1f} {}", unit.of(amount), unit.name) : formatBytes(amount);
   };
   std::string less =

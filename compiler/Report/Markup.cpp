@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Escaping, and figures with their exact values.
 #include "compiler/Report/Markup.h"
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include <cmath>
 #include <fmt/format.h>
@@ -59,7 +60,7 @@ std::string percent(double fraction) {
 }
 
 std::string bytesMark(int64_t bytes) {
-  return fmt::format(R"(<data value="{}">{}</data>)", bytes, formatBytesFinely(bytes));
+  return fmt::format(R"(<data value="{}">{}</data>)", bytes, formatBytes(bytes));
 }
 
 std::string secondsMark(double seconds) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory over a step: stacked areas by kind, the peak and its tensors, and the memory line by line.
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Report/Axis.h"
 #include "compiler/Report/ExplainText.h"
@@ -107,7 +108,7 @@ std::string chart(const View &view) {
   bool showsBudget = budget < 1.8 * peak;
   // Room for two lines of text above the budget: its own label, and at the top the peak's.
   Axis axis(0, 1.13 * (showsBudget ? std::max(peak, budget) : peak));
-  ByteUnit unit = unitFor(static_cast<int64_t>(axis.high()));
+  ByteUnit unit = unitOf(static_cast<int64_t>(axis.high()));
   std::string text = "<figure class='chart'><svg height='300' role='img' aria-label='memory over a step'>\n";
   Axis inUnits(0, axis.high() / static_cast<double>(unit.bytes));
   std::vector<double> ticks = inUnits.ticks(5);
@@ -119,13 +120,13 @@ std::string chart(const View &view) {
   if (view.lossCommand != kNoIndex)
     text += moment(view.starts[view.lossCommand], "100%", "", "loss");
   text += moment((view.starts[view.peak.command] + view.starts[view.peak.command + 1]) / 2, "14",
-                 "peak " + formatBytesFinely(total[view.peak.command]), "peak");
+                 "peak " + formatBytes(total[view.peak.command]), "peak");
   if (showsBudget) {
     bool left = view.starts[view.peak.command] >= 0.5; // away from the peak's label
     text += fmt::format("<line class='limit' x1='0' x2='100%' y1='{0}' y2='{0}'/><text class='note' x='{1}' "
                         "y='{0}' dy='-5' text-anchor='{2}'>budget {3}</text>\n",
                         percent(axis.at(budget)), left ? "4" : "100%", left ? "start" : "end",
-                        formatBytesFinely(view.search.budget));
+                        formatBytes(view.search.budget));
   }
   text += hovers(view, total) + "</svg>\n";
   return text;
@@ -163,7 +164,7 @@ std::string legend(const View &view) {
   for (auto layer = view.layers.rbegin(); layer != view.layers.rend(); ++layer)
     text +=
         fmt::format("<li>{} {} <span>{}</span></li>\n", swatch(layer->style), escape(shortened(layer->name)),
-                    layer->atPeak > 0 ? formatBytesFinely(layer->atPeak) : "none at the peak");
+                    layer->atPeak > 0 ? formatBytes(layer->atPeak) : "none at the peak");
   return text + "</ul>\n";
 }
 
@@ -196,10 +197,10 @@ std::string lineTable(const View &view) {
                                                       : "",
                       bytesMark(plan.arena()));
   text += fmt::format("<tr class='sum'><td>out of the budget of {}</td><td>{}</td></tr>\n",
-                      formatBytesFinely(view.search.budget), bytesMark(plan.counted()));
+                      formatBytes(view.search.budget), bytesMark(plan.counted()));
   if (int64_t context = contextOf(view.search); context > 0)
     text += fmt::format("<tr class='sum'><td>with what the driver takes, of {}</td><td>{}</td></tr>\n",
-                        formatBytesFinely(view.search.memoryTotal), bytesMark(plan.counted() + context));
+                        formatBytes(view.search.memoryTotal), bytesMark(plan.counted() + context));
   return text + "</table>\n";
 }
 

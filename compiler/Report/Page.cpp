@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: a headline, the sections, what was run.
 #include "compiler/Report/Page.h"
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Report/Assets.h"
 #include "compiler/Report/Explain.h"
@@ -29,8 +30,8 @@ std::string tiles(const View &view) {
       tile("micro-batch", countMark(plan.cut.m),
            fmt::format("x {} step{}{}", countMark(plan.cut.steps), plan.cut.steps == 1 ? "" : "s",
                        plan.cut.last != plan.cut.m ? fmt::format(", {} in the last", plan.cut.last) : ""));
-  text += tile("memory", bytesMark(plan.counted()),
-               fmt::format("of {} per device", formatBytesFinely(search.budget)));
+  text +=
+      tile("memory", bytesMark(plan.counted()), fmt::format("of {} per device", formatBytes(search.budget)));
   text += tile("step", secondsMark(plan.seconds()), fmt::format("predicted, {} rates", escape(plan.basis)));
   if (!rate.empty())
     text += tile(search.tokensPerSample > 0 ? "tokens per second" : "samples per second", rate,

@@ -12,27 +12,28 @@ using namespace mlir;
 namespace accum {
 
 DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, const planner::Plan &plan) {
-  bool isSharded = plan.shard != "none" && plan.devices > 1, isOffloaded = plan.offload != "none";
-  bool cutsParameters = isSharded && plan.shard == "zero3";
-  if (!isSharded && !isOffloaded)
+  planner::Result<Sharing> sharing = planner::sharingOf(plan);
+  if (!sharing)
+    return {};
+  bool isSharded = sharing->isSharded() && plan.devices > 1;
+  bool cutsParameters = sharing->cutsParameters(plan.devices);
+  if (!isSharded && !sharing->isOffloaded())
     return {};
   Builder builder(context);
   planner::UnitLayout layout = planner::unitsOf(problem.parameters, cutsParameters, plan.devices);
   std::vector<int64_t> counts = layout.counts, pieces = layout.pieces;
-  if (cutsParameters || plan.offload == "parameters") { // behind the trained ones
+  if (sharing->gathersParameters(plan.devices)) { // behind the trained ones
     planner::UnitLayout frozen = planner::unitsOf(problem.frozen, /*cutParameters=*/true, plan.devices);
     llvm::append_range(counts, frozen.counts);
     llvm::append_range(pieces, frozen.pieces);
   }
   NamedAttrList entries;
-  entries.set("mode", builder.getStringAttr(isSharded ? plan.shard : "none"));
-  if (isOffloaded)
+  entries.set("mode", builder.getStringAttr(toText(isSharded ? sharing->shard : Shard::None)));
+  if (sharing->isOffloaded())
     entries.set("offload", builder.getStringAttr(plan.offload));
-  if (plan.reduce == "each")
+  if (sharing->reduceEach)
     entries.set("each", builder.getUnitAttr());
-  planner::UnitMemory memory;
-  if (auto sharing = planner::sharingOf(plan))
-    memory = planner::unitMemory(problem, *sharing, plan.devices, plan.room);
+  planner::UnitMemory memory = planner::unitMemory(problem, *sharing, plan.devices, plan.room);
   for (auto [name, bytes] : {std::pair("copies", memory.copies),
                              {"gathered", memory.room.gathered},
                              {"scattered", memory.room.scattered},
@@ -49,8 +50,9 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
 /// Parameters stand in the order of the state: trained ones, where a device has its part of them those with
 /// copies first; then frozen ones that are in units, too.
 static void orderParameters(ModuleOp module, const planner::Problem &problem, const planner::Plan &plan) {
-  bool cutsParameters = plan.shard == "zero3" && plan.devices > 1;
-  if (!cutsParameters && (plan.offload != "parameters" || problem.frozen.empty()))
+  planner::Result<Sharing> sharing = planner::sharingOf(plan);
+  bool cutsParameters = sharing && sharing->cutsParameters(plan.devices);
+  if (!cutsParameters && !(sharing && sharing->gathersParameters(plan.devices) && !problem.frozen.empty()))
     return; // the module's order is the model file's
   SymbolTable symbols(module);
   Builder builder(module.getContext());

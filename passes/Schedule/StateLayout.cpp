@@ -87,10 +87,10 @@ runtime::ShardSpec shardOf(DictionaryAttr attr) {
   runtime::ShardSpec shard;
   if (!attr)
     return shard;
-  shard.mode = attr.getAs<StringAttr>("mode").str();
+  shard.mode.shard = *shardNamed(attr.getAs<StringAttr>("mode").strref());
   if (auto offload = attr.getAs<StringAttr>("offload"))
-    shard.offload = offload.str();
-  shard.reducesEach = attr.contains("each");
+    shard.mode.offload = *offloadNamed(offload.strref());
+  shard.mode.reduceEach = attr.contains("each");
   shard.units = attr.getAs<DenseI64ArrayAttr>("units").asArrayRef().vec();
   shard.pieces = attr.getAs<DenseI64ArrayAttr>("pieces").asArrayRef().vec();
   return shard;
@@ -103,7 +103,7 @@ void noteUnits(StateLayout &layout) {
   for (const runtime::ParameterSpec &param : manifest.params)
     (param.trained ? trained : frozen).push_back(&param);
   size_t first = 0;
-  bool isOffloaded = manifest.shard.offload != "none";
+  bool isOffloaded = manifest.shard.mode.isOffloaded();
   for (int64_t count : manifest.shard.units) {
     if (first >= trained.size()) {
       size_t number = first - trained.size();

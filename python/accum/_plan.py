@@ -42,7 +42,7 @@ def _size(bytes: int) -> str:
     for larger in ("MiB", "GiB", "TiB"):
         if value >= 1024:
             value, unit = value / 1024, larger
-    return f"{value:.{2 if unit in ('GiB', 'TiB') else 1}f} {unit}"
+    return f"{value:.{1 if value >= 9.995 else 2}f} {unit}"  # three digits at least, as base/FormatBytes
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -173,8 +173,8 @@ std::optional<Error> otherDevices(const Manifest &manifest, int64_t devices) {
     return std::nullopt;
   std::string compiled = std::to_string(manifest.devices);
   return Error{kExitUsage,
-               "the state is sharded (" + manifest.shard.mode + ") over " + compiled + " devices, not " +
-                   std::to_string(devices),
+               "the state is sharded (" + std::string(toText(manifest.shard.mode.shard)) + ") over " +
+                   compiled + " devices, not " + std::to_string(devices),
                "usage",
                {"--devices " + compiled + " runs it, and mpirun -n " + compiled + " joins it",
                 "accumc --devices " + std::to_string(devices) +

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns over names, the first that matches wins.
 #include "runtime/artifact/Groups.h"
+#include "base/NearestNames.h"
 #include "runtime/system/Hash.h"
-#include "runtime/system/NearestNames.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace accum::runtime {
 
@@ -46,6 +47,17 @@ inline uint64_t readBytes(const nlohmann::ordered_json &entry, const char *key) 
   if (!value.is_number_unsigned())
     throw std::invalid_argument("`" + std::string(key) + "` is not a number of bytes");
   return value.get<uint64_t>();
+}
+
+template <typename Item>
+std::vector<Item> readAll(const nlohmann::ordered_json &json, const char *key,
+                          Item (*read)(const nlohmann::ordered_json &)) {
+  std::vector<Item> items;
+  if (!json.at(key).is_array())
+    throw std::invalid_argument("`" + std::string(key) + "` is not a list");
+  for (const nlohmann::ordered_json &entry : json.at(key))
+    items.push_back(read(entry));
+  return items;
 }
 
 } // namespace accum::runtime

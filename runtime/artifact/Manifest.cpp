@@ -170,9 +170,9 @@ Status assignStateLayout(Manifest &manifest) {
   ShardSpec &shard = manifest.shard;
   Cursor cursor(manifest.devices);
   // Parts of parameters are valid everywhere but where only parts are held; the padding is the same for all.
-  Held parameters = shard.mode == "zero3" ? Held::Cut : Held::Whole;
-  Where parametersAt = shard.offload == "parameters" ? Where::Offloaded : Where::OnDevice;
-  Where slotsAt = shard.offload == "none" ? Where::OnDevice : Where::Offloaded;
+  Held parameters = shard.mode.shard == Shard::Parameters ? Held::Cut : Held::Whole;
+  Where parametersAt = shard.mode.offload == Offload::Parameters ? Where::Offloaded : Where::OnDevice;
+  Where slotsAt = shard.mode.isOffloaded() ? Where::Offloaded : Where::OnDevice;
   size_t unit = overUnits(manifest, cursor, parameters, parametersAt, [&](ParameterSpec &param) {
     param.stateOffset = cursor.take(param.bytes());
     param.decayDefault = param.shape.size() >= 2;
@@ -193,7 +193,7 @@ Status assignStateLayout(Manifest &manifest) {
     }
   cursor.close(Held::Whole, /*inParts=*/false);
   manifest.gradients = {cursor.end, 0, *dtype};
-  Held gradients = shard.reducesEach ? Held::Cut : Held::Owned; // where all have all, a part is as valid
+  Held gradients = shard.mode.reduceEach ? Held::Cut : Held::Owned; // where all have all, a part is as valid
   overUnits(manifest, cursor, gradients, Where::OnDevice,
             [&](ParameterSpec &param) { param.gradOffset = cursor.take(param.bytes()); });
   manifest.gradients.bytes = cursor.end - manifest.gradients.offset;

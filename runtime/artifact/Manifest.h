@@ -5,6 +5,7 @@
 #ifndef ACCUM_RUNTIME_ARTIFACT_MANIFEST_H
 #define ACCUM_RUNTIME_ARTIFACT_MANIFEST_H
 
+#include "base/Sharding.h"
 #include "runtime/files/DType.h"
 #include "runtime/system/Status.h"
 #include <array>
@@ -198,17 +199,15 @@ struct StateSegment {
 
 /// How the state is spread over the ranks, and what of it they keep off their devices.
 struct ShardSpec {
-  std::string mode = "none";        ///< "none", "zero1", "zero2" or "zero3"
-  std::string offload = "none";     ///< "none", "optimizer", or "parameters": of these too
-  bool reducesEach = false;         ///< gradients are summed in each micro-step, and held in parts
+  Sharing mode = {};
   std::vector<int64_t> units = {};  ///< trained parameters cut together, and frozen ones: how many each
   std::vector<int64_t> pieces = {}; ///< of a part of each unit
   std::vector<int64_t> order = {};  ///< of each parameter its number in the model file; empty: the same
   std::vector<StateSegment> segments = {}; ///< none where the whole state is on each device
 
-  bool isNone() const { return mode == "none"; }
+  bool isNone() const { return !mode.isSharded(); }
   /// Each device has the whole state.
-  bool isPlain() const { return isNone() && offload == "none"; }
+  bool isPlain() const { return isNone() && !mode.isOffloaded(); }
 };
 
 /// All gradients: one flat range of the state, one dtype, padded to a multiple of devices * 256 bytes.

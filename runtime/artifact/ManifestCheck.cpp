@@ -139,11 +139,9 @@ Finding checkSegments(const Manifest &manifest) {
   const ShardSpec &shard = manifest.shard;
   if (shard.isPlain())
     return shard.segments.empty() ? Finding() : "segments of a state that is not sharded";
-  bool isKnown = std::set<std::string>{"zero1", "zero2", "zero3"}.contains(shard.mode);
-  if (!shard.isNone() && (!isKnown || manifest.devices < 2))
-    return "`shard` is `" + shard.mode + "` on " + std::to_string(manifest.devices) + " devices";
-  if (!std::set<std::string>{"none", "optimizer", "parameters"}.contains(shard.offload))
-    return "`offload` is `" + shard.offload + "`";
+  if (!shard.isNone() && manifest.devices < 2)
+    return "`shard` is `" + std::string(toText(shard.mode.shard)) + "` on " +
+           std::to_string(manifest.devices) + " devices";
   uint64_t whole = 0, onDevice = 0, offloaded = 0;
   for (const StateSegment &segment : shard.segments) {
     uint64_t parts = segment.isCut || segment.isOwned ? uint64_t(manifest.devices) : 1;

@@ -6,6 +6,7 @@
 #include "runtime/artifact/ManifestCheck.h"
 #include "runtime/artifact/ManifestDocument.h"
 #include "runtime/artifact/PhaseJson.h"
+#include "runtime/artifact/ShardJson.h"
 #include "runtime/system/Hash.h"
 
 namespace accum::runtime {
@@ -103,18 +104,6 @@ Json write(const KernelSpec &kernel) {
 Json write(const FileSpec &file) { return {{"name", file.name}, {"bytes", file.bytes}, {"xxh3", file.xxh3}}; }
 
 /// How ranks have a segment, in the order of (isCut, isOwned).
-const char *heldBy(const StateSegment &segment) {
-  return segment.isCut ? "cut" : segment.isOwned ? "owned" : "whole";
-}
-
-Json write(const StateSegment &segment) {
-  return {{"offset", segment.offset},
-          {"bytes", segment.bytes},
-          {"local", segment.local},
-          {"held", heldBy(segment)},
-          {"offloaded", segment.isOffloaded}};
-}
-
 template <typename Item> Json writeAll(const std::vector<Item> &items) {
   Json list = Json::array();
   for (const Item &item : items)
@@ -248,26 +237,6 @@ FileSpec readFile(const Json &entry) {
           entry.at("xxh3").get<std::string>()};
 }
 
-StateSegment readSegment(const Json &entry) {
-  StateSegment segment{readBytes(entry, "offset"), readBytes(entry, "bytes"), readBytes(entry, "local")};
-  auto held = entry.at("held").get<std::string>();
-  std::tie(segment.isCut, segment.isOwned) = std::pair(held == "cut", held == "owned");
-  segment.isOffloaded = readOptional<bool>(entry, "offloaded").value_or(false);
-  if (held != heldBy(segment))
-    throw std::invalid_argument("unknown `held` of a segment: `" + held + "`");
-  return segment;
-}
-
-template <typename Item>
-std::vector<Item> readAll(const Json &json, const char *key, Item (*read)(const Json &)) {
-  std::vector<Item> items;
-  if (!json.at(key).is_array())
-    throw std::invalid_argument("`" + std::string(key) + "` is not a list");
-  for (const Json &entry : json.at(key))
-    items.push_back(read(entry));
-  return items;
-}
-
 Manifest readManifest(const Json &json) {
   Manifest manifest;
   manifest.producer = json.at("producer").get<std::string>();
@@ -299,13 +268,8 @@ Manifest readManifest(const Json &json) {
   const Json &gradients = json.at("gradients");
   manifest.gradients = {readBytes(gradients, "offset"), readBytes(gradients, "bytes"), readDType(gradients)};
   manifest.scalars = readAll(json, "scalars", readScalar);
-  if (Json shard = json.value("shard", Json()); !shard.is_null()) {
-    manifest.shard.mode = shard.at("mode").get<std::string>();
-    manifest.shard.offload = readOptional<std::string>(shard, "offload").value_or("none");
-    manifest.shard.reducesEach = shard.at("reduce").get<std::string>() == "each";
-    manifest.shard.order = shard.value("order", std::vector<int64_t>());
-    manifest.shard.segments = readAll(shard, "segments", readSegment);
-  }
+  if (Json shard = json.value("shard", Json()); !shard.is_null())
+    manifest.shard = shardFrom(shard);
   manifest.commands = readAll(json, "commands", readCommand);
   if (json.contains("state_lacks"))
     manifest.stateLacks = json.at("state_lacks").get<std::vector<std::string>>();
@@ -351,11 +315,7 @@ std::string toJson(const Manifest &manifest) {
       {"scalars", writeAll(manifest.scalars)},
       {"commands", writeAll(manifest.commands)}};
   if (!manifest.shard.isPlain())
-    json["shard"] = {{"mode", manifest.shard.mode},
-                     {"offload", manifest.shard.offload},
-                     {"reduce", manifest.shard.reducesEach ? "each" : "once"},
-                     {"order", manifest.shard.order},
-                     {"segments", writeAll(manifest.shard.segments)}};
+    json["shard"] = shardJson(manifest.shard);
   if (!manifest.lengths.empty())
     json["lengths"] = lengthsJson(manifest);
   if (!manifest.outputs.empty())

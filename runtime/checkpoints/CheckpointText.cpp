@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Read whole, so that what is said of it is what a run would find.
 #include "runtime/checkpoints/CheckpointText.h"
+#include "base/FormatBytes.h"
+#include "base/Printable.h"
 #include "runtime/checkpoints/Checkpoint.h"
 #include "runtime/files/Array.h"
 #include "runtime/system/Memory.h"

@@ -2,6 +2,7 @@
 // A vote stands between the ranks' shares and the rename: the folder gets its name when all of them are on
 // the disk. A rank that is alone votes with itself.
 #include "runtime/checkpoints/CheckpointWriter.h"
+#include "base/FormatBytes.h"
 #include "runtime/files/File.h"
 #include "runtime/system/Hash.h"
 #include "runtime/system/Memory.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who made it, and with what.
 #include "runtime/checkpoints/Checkpoints.h"
+#include "base/FormatBytes.h"
 #include "runtime/system/Memory.h"
 #include <algorithm>
 #include <fstream>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arena, the order of things, and calls as words for GraphReplay.
 #include "runtime/cuda/CudaDevice.h"
+#include "base/FormatBytes.h"
 #include "runtime/cuda/CallKind.h"
 #include "runtime/system/Memory.h"
 #include <algorithm>
@@ -23,7 +24,7 @@ Error noRoom(const Card &card, uint64_t needed, uint64_t free, uint64_t total) {
           "the program needs " + formatBytes(needed) + " of " + card.name + ", and " + formatBytes(free) +
               " of " + formatBytes(total) + " are free",
           "gpu-memory",
-          {"nvidia-smi shows who holds the rest", "or compile with --memory " + formatBytes(free)}};
+          {"nvidia-smi shows who holds the rest", "or compile with --memory " + formatLimit(free)}};
 }
 
 } // namespace

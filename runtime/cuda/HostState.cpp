@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams that fork from the compute stream and join it again, so that graphs hold the copies too.
 #include "runtime/cuda/HostState.h"
+#include "base/FormatBytes.h"
 #include "runtime/cuda/CallKind.h"
 #include "runtime/system/Memory.h"
 #include <cstring>

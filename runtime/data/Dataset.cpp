@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matching arrays and tokens to inputs.
 #include "runtime/data/Dataset.h"
+#include "base/FormatBytes.h"
 #include "runtime/files/Convert.h"
 #include "runtime/system/Hash.h"
 #include "runtime/system/Memory.h"

@@ -5,6 +5,7 @@
 
 #include "runtime/accum_program.h"
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -18,6 +19,8 @@ bool isFloat(DType dtype);
 /// "bool", "i8", "u8", "i32", "i64", "f16", "bf16", "f32", "f64".
 std::string_view nameOf(DType dtype);
 std::optional<DType> dtypeNamed(std::string_view name);
+/// By the number of onnx::TensorProto::DataType.
+std::optional<DType> dtypeOfOnnx(uint64_t number);
 
 /// "BOOL", "I8", "U8", "I32", "I64", "F16", "BF16", "F32", "F64".
 std::string_view safetensorsNameOf(DType dtype);

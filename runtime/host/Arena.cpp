@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mmap, huge-page advice, and pages that are made present while the run starts.
 #include "runtime/host/Arena.h"
+#include "base/FormatBytes.h"
 #include "runtime/system/Memory.h"
 #include "runtime/system/QuietThread.h"
 #include "runtime/system/ThreadPool.h"
@@ -20,7 +21,7 @@ Error noRoom(uint64_t bytes) {
       "the arena of " + formatBytes(bytes) + " does not fit into memory (" + formatBytes(availableMemory()) +
           " available)",
       "out-of-memory",
-      {"compile with --memory " + formatBytes(availableMemory()) + ", or for more devices on more machines"}};
+      {"compile with --memory " + formatLimit(availableMemory()) + ", or for more devices on more machines"}};
 }
 
 /// Leaves what is there as it is: others write meanwhile.

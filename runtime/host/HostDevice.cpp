@@ -2,6 +2,7 @@
 // kernels.so by the thread pool, GEMMs by oneDNN, sums by the communicator plugin. Allocates nothing in a
 // step.
 #include "runtime/host/HostDevice.h"
+#include "base/FormatBytes.h"
 #include "runtime/host/Attention.h"
 #include "runtime/host/Gemm.h"
 #include "runtime/host/GemmBf16.h"
@@ -59,7 +60,7 @@ Status HostDevice::requireRoom(uint64_t bytes, int processes) {
                    " each do not fit into the memory of this machine (" + formatBytes(available) +
                    " available)",
                "out-of-memory",
-               {"fewer --devices, or compile with --memory " + formatBytes(available / uint64_t(processes))}};
+               {"fewer --devices, or compile with --memory " + formatLimit(available / uint64_t(processes))}};
 }
 
 Expected<uint8_t *> HostDevice::allocate(uint64_t programBytes, uint64_t inputBytes) {

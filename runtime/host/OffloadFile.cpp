@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pread and pwrite in pieces, on a thread that a step waits for only where it must.
 #include "runtime/host/OffloadFile.h"
+#include "base/FormatBytes.h"
 #include "runtime/system/Memory.h"
 #include "runtime/system/QuietThread.h"
 #include <algorithm>

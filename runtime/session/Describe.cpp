@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the manifest and the memory part of plan.json.
 #include "runtime/session/Describe.h"
+#include "base/FormatBytes.h"
+#include "base/Printable.h"
 #include "runtime/artifact/Optimizers.h"
 #include "runtime/data/Staging.h"
 #include "runtime/files/Array.h"

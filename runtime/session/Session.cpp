@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening an artifact, and the frame around a step.
 #include "runtime/session/Session.h"
+#include "base/FormatBytes.h"
 #include "runtime/files/File.h"
 #include "runtime/session/Agreement.h"
 #include "runtime/session/Targets.h"

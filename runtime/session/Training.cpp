@@ -3,6 +3,7 @@
 // where each rank owns a part of the sum, after that; `update` runs it with no micro-step, which is all that
 // is left.
 #include "runtime/session/Training.h"
+#include "base/FormatBytes.h"
 #include "runtime/session/NotFinite.h"
 #include "runtime/system/Clock.h"
 #include "runtime/system/Memory.h"

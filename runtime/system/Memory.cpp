@@ -3,7 +3,6 @@
 #include "runtime/system/Memory.h"
 #include "runtime/system/ControlGroups.h"
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -81,19 +80,6 @@ uint64_t peakResident() {
   uint64_t most = counted();
   uint64_t own = most > kBefore ? most : listed();
   return own > 0 ? own : most; // without /proc
-}
-
-std::string formatBytes(uint64_t bytes) {
-  constexpr const char *kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024)
-    return std::to_string(bytes) + " B";
-  double value = double(bytes) / 1024;
-  int unit = 0;
-  for (; value >= 1024 && unit < 3; ++unit)
-    value /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, unit >= 2 ? "%.2f %s" : "%.1f %s", value, kUnits[unit]);
-  return text;
 }
 
 } // namespace accum::runtime

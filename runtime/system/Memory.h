@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the system says about memory, and how sizes are printed.
+// What the system says about memory.
 #ifndef ACCUM_RUNTIME_SYSTEM_MEMORY_H
 #define ACCUM_RUNTIME_SYSTEM_MEMORY_H
 
@@ -18,9 +18,6 @@ uint64_t leftInControlGroups(const std::string &root = "");
 
 /// The process's largest resident set since this program began in it, as the kernel counts it.
 uint64_t peakResident();
-
-/// "52.64 GiB", "13.2 MiB", "900 B".
-std::string formatBytes(uint64_t bytes);
 
 } // namespace accum::runtime
 #endif

@@ -4,11 +4,8 @@
 #ifndef ACCUM_RUNTIME_SYSTEM_STATUS_H
 #define ACCUM_RUNTIME_SYSTEM_STATUS_H
 
-#include <optional>
+#include "base/Expected.h"
 #include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
 namespace accum::runtime {
@@ -30,9 +27,6 @@ struct Error {
   std::vector<std::string> notes = {};
 };
 
-/// Control characters as `\x00`: what a file holds neither ends a C string nor steers a terminal.
-std::string printable(std::string_view text);
-
 /// A name from a file, as messages show it.
 inline std::string quotedName(const std::string &name) { return "`" + name + "`"; }
 
@@ -45,31 +39,8 @@ Error badData(const std::string &message);
 /// without a message, which another rank reports.
 std::string format(const Error &error);
 
-class [[nodiscard]] Status {
-public:
-  Status() = default;
-  Status(Error error) : failure(std::move(error)) {}
-  explicit operator bool() const { return !failure; }
-  const Error &error() const { return *failure; }
-
-private:
-  std::optional<Error> failure;
-};
-
-template <typename T> class [[nodiscard]] Expected {
-public:
-  Expected(T value) : content(std::move(value)) {}
-  Expected(Error error) : content(std::move(error)) {}
-  explicit operator bool() const { return std::holds_alternative<T>(content); }
-  T &operator*() { return std::get<T>(content); }
-  const T &operator*() const { return std::get<T>(content); }
-  T *operator->() { return &std::get<T>(content); }
-  const T *operator->() const { return &std::get<T>(content); }
-  const Error &error() const { return std::get<Error>(content); }
-
-private:
-  std::variant<T, Error> content;
-};
+using Status = Success<Error>;
+template <typename T> using Expected = accum::Expected<T, Error>;
 
 } // namespace accum::runtime
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values go from the mapped file into the state in pieces, turned and converted on the way.
 #include "runtime/weights/InitialWeights.h"
+#include "base/NearestNames.h"
 #include "runtime/files/Convert.h"
 #include "runtime/files/WeightFiles.h"
 #include "runtime/system/ProgressCounter.h"

@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUNTIME_WEIGHTS_ONNXHEADERS_H
 #define ACCUM_RUNTIME_WEIGHTS_ONNXHEADERS_H
 
-#include "runtime/files/ProtoWire.h"
+#include "base/ProtoWire.h"
 #include <map>
 #include <vector>
 

@@ -3,6 +3,7 @@
 // whole; around a new tensor each length is written anew.
 #include "runtime/weights/OnnxTensors.h"
 #include "runtime/files/Array.h"
+#include "runtime/files/DType.h"
 #include "runtime/weights/OnnxHeaders.h"
 #include <algorithm>
 #include <charconv>
@@ -14,18 +15,8 @@ using namespace onnx;
 namespace {
 
 std::optional<DType> floatTypeOf(uint64_t onnx) {
-  switch (onnx) {
-  case 1:
-    return ACCUM_F32;
-  case 10:
-    return ACCUM_F16;
-  case 11:
-    return ACCUM_F64;
-  case 16:
-    return ACCUM_BF16;
-  default:
-    return std::nullopt;
-  }
+  std::optional<DType> type = dtypeOfOnnx(onnx);
+  return type && isFloat(*type) ? type : std::nullopt;
 }
 
 uint64_t sizeOf(const OnnxPieces &pieces) {

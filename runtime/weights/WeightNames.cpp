@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefixes are counted at every dot; distances are Levenshtein's.
+// Prefixes are counted at every dot.
 #include "runtime/weights/WeightNames.h"
-#include "runtime/system/NearestNames.h"
+#include "base/NearestNames.h"
 #include <algorithm>
 
 namespace accum::runtime {
@@ -42,20 +42,6 @@ NamePrefix bestPrefix(const std::vector<std::string> &model, const std::set<std:
         best = {head, inFile};
       }
   return best;
-}
-
-std::string nearestName(const std::string &name, const std::vector<std::string> &names) {
-  std::string nearest;
-  size_t least = name.size() / 3 + 1;
-  for (const std::string &other : names) {
-    size_t apart = std::max(name.size(), other.size()) - std::min(name.size(), other.size());
-    size_t changed = apart < least ? editDistance(name, other) : least;
-    if (changed < least) {
-      least = changed;
-      nearest = other;
-    }
-  }
-  return nearest;
 }
 
 } // namespace accum::runtime

@@ -23,8 +23,5 @@ struct NamePrefix {
 /// The one with which most of the model's names are in the file; none where none makes more of them fit.
 NamePrefix bestPrefix(const std::vector<std::string> &model, const std::set<std::string> &file);
 
-/// Of `names` the one with the fewest letters to change, or "" where that is more than a third of it.
-std::string nearestName(const std::string &name, const std::vector<std::string> &names);
-
 } // namespace accum::runtime
 #endif

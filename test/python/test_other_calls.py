@@ -161,6 +161,6 @@ def test_both_say_that_the_disk_is_full(tmp_path, artifacts):
         if "lies in memory" in results[0][1]:
             pytest.skip("files of tests lie in memory")
         for rank, (_, said, code) in enumerate(results):
-            assert code == 3 and "has room for 4.0 KiB, not for " in said and "[disk-full]" in said, results
+            assert code == 3 and "has room for 4.00 KiB, not for " in said and "[disk-full]" in said, results
             other = "" if where in ("both", str(rank)) else f"another rank failed, rank {where}: offloaded state"
             assert other in said, results

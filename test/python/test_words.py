@@ -17,7 +17,7 @@ MODEL = SOURCE / "examples" / "gpt2-tiny.onnx"
 @pytest.mark.parametrize("flags, arguments", [
     ("--on-nan skip leaves such steps out; a smaller --lr is the usual cure",
      'on_nan="skip" leaves such steps out; a smaller lr= is the usual cure'),
-    ("compile with --memory 15.25 GiB, or for more devices", 'compile with memory="15.25 GiB", or for more devices'),
+    ("compile with --memory 15.25GiB, or for more devices", 'compile with memory="15.25GiB", or for more devices'),
     ("--memory 512MiB is the least that works", 'memory="512MiB" is the least that works'),
     ("--micro-batch auto tries smaller sizes", 'micro_batch="auto" tries smaller sizes'),
     ("start from random weights: --random-params SEED", "start from random weights: random_params=SEED"),
@@ -104,7 +104,7 @@ def test_a_plan_is_three_lines():
     assert plan.why.endswith(": plan.candidates") and "--" not in repr(plan)
     with pytest.raises(accum.DoesNotFitError) as caught:
         accum.plan(MODEL, batch=64, memory="1MiB")
-    assert repr(caught.value.plan) == "plan     none: no micro-batch of a batch of 64 fits into 1.0 MiB"
+    assert repr(caught.value.plan) == "plan     none: no micro-batch of a batch of 64 fits into 1.00 MiB"
 
 
 def test_a_run_tells_what_the_process_held_before():

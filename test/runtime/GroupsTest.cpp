@@ -2,7 +2,6 @@
 // Groups: which pattern decides, what is refused, and which names come nearest.
 #include "runtime/artifact/Groups.h"
 #include "runtime/session/Hyper.h"
-#include "runtime/system/NearestNames.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,13 +90,6 @@ TEST(Groups, RulesAreRead) {
   EXPECT_EQ(rateRuleIn("a=b=0.5")->factor, 0.5);
   for (const char *bad : {"", "a", "a=", "=1", "a=x", "a=-1", "a=nan", "a=inf", "a=1x"})
     EXPECT_FALSE(rateRuleIn(bad)) << bad;
-}
-
-TEST(NearestNames, CountChangesOfLettersAndStarsAreFree) {
-  std::vector<std::string> names = {"layer.0.weight", "layer.0.bias", "head.weight"};
-  EXPECT_THAT(nearestNames("layer.*.wieght", names, 1), ElementsAre("layer.0.weight"));
-  EXPECT_THAT(nearestNames("hed*", names, 1), ElementsAre("head.weight"));
-  EXPECT_EQ(nearestNames("x", names, 9).size(), 3u);
 }
 
 TEST(Hyper, BelongsToItsOptimizer) {

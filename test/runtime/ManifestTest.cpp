@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 using namespace accum::runtime;
+using accum::Offload;
+using accum::Shard;
 using nlohmann::ordered_json;
 using testing::HasSubstr;
 using testing::Not;
@@ -105,8 +107,8 @@ TEST(Manifest, FactoredSlotsAreWholeOnEveryDevice) {
   Manifest manifest = sample();
   manifest.optimizer = "adafactor";
   manifest.devices = 2;
-  manifest.shard.mode = "zero3";
-  manifest.shard.offload = "parameters";
+  manifest.shard.mode.shard = Shard::Parameters;
+  manifest.shard.mode.offload = Offload::Parameters;
   manifest.shard.units = {2};
   manifest.shard.pieces = {1};
   ASSERT_TRUE(assignStateLayout(manifest));
@@ -120,6 +122,21 @@ TEST(Manifest, FactoredSlotsAreWholeOnEveryDevice) {
     for (const SlotSpec &slot : param.slots)
       EXPECT_FALSE(segment(slot.stateOffset).isCut || segment(slot.stateOffset).isOffloaded) << slot.name;
   }
+}
+
+TEST(Manifest, ModesAreReadByTheirWords) {
+  Manifest manifest = sample();
+  manifest.devices = 2;
+  manifest.shard.mode = {Shard::Gradients, Offload::Optimizer, true};
+  manifest.shard.units = {2};
+  manifest.shard.pieces = {1};
+  ASSERT_TRUE(assignStateLayout(manifest));
+  std::string text = toJson(manifest);
+  auto read = parseManifest(text, "m");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->shard.mode, manifest.shard.mode);
+  text.replace(text.find("zero2"), 5, "zero9");
+  EXPECT_THAT(parseManifest(text, "m").error().message, HasSubstr("the unknown mode `zero9`"));
 }
 
 TEST(Manifest, GradientsArePaddedForEveryDevice) {

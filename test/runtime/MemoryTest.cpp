@@ -41,12 +41,7 @@ uint64_t resident() {
 
 } // namespace
 
-TEST(Memory, SizesAreReadable) {
-  EXPECT_EQ(formatBytes(900), "900 B");
-  EXPECT_EQ(formatBytes(13 << 20), "13.0 MiB");
-  EXPECT_EQ(formatBytes(uint64_t(5) << 29), "2.50 GiB");
-  EXPECT_GT(availableMemory(), 0u);
-}
+TEST(Memory, SomeIsAvailable) { EXPECT_GT(availableMemory(), 0u); }
 
 /// Files below a folder that stand for the system's.
 void writeFiles(const std::string &root, const std::vector<std::pair<std::string, std::string>> &files) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model files of a few bytes, written by hand: each form that values have in them, and damage.
 #include "runtime/weights/OnnxWriter.h"
+#include "base/ProtoWire.h"
 #include "runtime/files/File.h"
-#include "runtime/files/ProtoWire.h"
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +11,9 @@
 #include <gtest/gtest.h>
 
 using namespace accum::runtime;
+using accum::appendField;
+using accum::appendFloat;
+using accum::appendNumber;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // relative    absolute    magnitude   where        tensor
 #include "tools/accum-diff/Report.h"
+#include "base/Printable.h"
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,15 +33,15 @@ std::string toText(const Comparison &comparison, size_t rows) {
     if (tensor.absolute == 0 || shown++ == rows)
       break;
     text += fmt::format("{:<11.3g} {:<11.3g} {:<11.3g} {} at {}: {:.9g} and {:.9g}\n", tensor.relative(),
-                        tensor.absolute, tensor.magnitude, runtime::printable(tensor.name),
+                        tensor.absolute, tensor.magnitude, printable(tensor.name),
                         runtime::formatShape(tensor.at), tensor.a, tensor.b);
   }
   for (const std::string &name : comparison.onlyInA)
-    text += "only in the first:  " + runtime::printable(name) + "\n";
+    text += "only in the first:  " + printable(name) + "\n";
   for (const std::string &name : comparison.onlyInB)
-    text += "only in the second: " + runtime::printable(name) + "\n";
+    text += "only in the second: " + printable(name) + "\n";
   for (const std::string &shapes : comparison.shapes)
-    text += "shapes differ:      " + runtime::printable(shapes) + "\n";
+    text += "shapes differ:      " + printable(shapes) + "\n";
   if (comparison.tensors.empty())
     return text + "no tensor is in both files\n";
   return text + fmt::format("{} tensors compared, largest relative difference {:.3g}\n",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files in and out, errors on the terminal.
 #include "tools/accum-plan/Surface.h"
-#include "compiler/Planner/Problem/Printable.h"
+#include "base/Printable.h"
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of the compiler, and the nearest one of the run.
 #include "tools/accum-run/UnknownOptions.h"
-#include "runtime/system/NearestNames.h"
+#include "base/NearestNames.h"
 #include "tools/accum-run/Options.h"
 #include <algorithm>
 #include <iterator>
@@ -18,15 +18,11 @@ constexpr std::string_view kOfTheCompiler[] = {
 };
 
 std::string nearest(const std::string &flag, const CLI::App &app) {
-  std::string best;
-  size_t least = flag.size() / 3 + 1; // one letter of three may be wrong
+  std::vector<std::string> flags;
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
-      if (size_t distance = runtime::editDistance(flag, "--" + name); distance < least) {
-        least = distance;
-        best = "--" + name;
-      }
-  return best;
+      flags.push_back("--" + name);
+  return nearestName(flag, flags);
 }
 
 runtime::Error refusal(std::string message, std::string note) {

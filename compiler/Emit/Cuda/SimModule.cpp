@@ -352,7 +352,7 @@ Error SimWriter::write() {
 
 } // namespace
 
-Expected<std::unique_ptr<Module>> simModule(const CudaKernels &kernels) {
+llvm::Expected<std::unique_ptr<Module>> simModule(const CudaKernels &kernels) {
   std::unique_ptr<Module> module = CloneModule(*kernels.code);
   // Metadata and data layout are NVPTX's; whoever compiles the module sets its own.
   module->setTargetTriple(Triple());

@@ -2,7 +2,7 @@
 // One element of a value whose content import knows: an integer affine in the sample's index and the batch
 // size, or a float.
 #pragma once
-#include "compiler/Import/model/DType.h"
+#include "base/DType.h"
 #include "dialects/NN/NNDialect.h"
 #include <cstdint>
 #include <optional>

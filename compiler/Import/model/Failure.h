@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the import library says no: a list of failures, so that everything wrong with a model is told at once.
 #pragma once
-#include <cassert>
+#include "base/Expected.h"
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace accum::import {
@@ -24,24 +23,13 @@ struct Failure {
 using Failures = std::vector<Failure>;
 
 /// A value, or why there is none. Never both; the list of failures is never empty.
-template <class T> class [[nodiscard]] Result {
+template <class T> class [[nodiscard]] Result : public Expected<T, Failures> {
 public:
-  Result(T value) : content(std::in_place_index<0>, std::move(value)) {}
-  Result(Failure failure) : content(std::in_place_index<1>, Failures{std::move(failure)}) {}
-  Result(Failures failures) : content(std::in_place_index<1>, std::move(failures)) {
-    assert(!std::get<1>(content).empty());
-  }
+  using Expected<T, Failures>::Expected;
+  Result(Failure failure) : Expected<T, Failures>(Failures{std::move(failure)}) {}
 
-  explicit operator bool() const { return content.index() == 0; }
-  T &operator*() { return std::get<0>(content); }
-  const T &operator*() const { return std::get<0>(content); }
-  T *operator->() { return &std::get<0>(content); }
-  const T *operator->() const { return &std::get<0>(content); }
-  const Failures &failures() const { return std::get<1>(content); }
-  Failures takeFailures() { return std::move(std::get<1>(content)); }
-
-private:
-  std::variant<T, Failures> content;
+  const Failures &failures() const { return this->error(); }
+  Failures takeFailures() { return std::move(this->error()); }
 };
 
 /// What Result holds for functions that only check or rewrite.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs, nodes, attributes and types.
 #include "compiler/Import/model/FromProto.h"
-#include "compiler/Import/model/Utf8.h"
+#include "base/Utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ONNX model as plain structs: what the file says, checked, with weights left where they lie.
 #pragma once
-#include "compiler/Import/model/DType.h"
+#include "base/DType.h"
 #include "compiler/Import/model/Failure.h"
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Definitions, uses and a stable topological sort.
 #include "compiler/Import/model/Validate.h"
-#include "compiler/Import/model/Utf8.h"
+#include "base/Utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>

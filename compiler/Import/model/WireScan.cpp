@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks tags and lengths; descends only where a payload can lie.
 #include "compiler/Import/model/WireScan.h"
+#include "base/ProtoWire.h"
 #include <cstdint>
 #include <fmt/format.h>
 #include <initializer_list>
-#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace accum::import {
@@ -18,8 +19,6 @@ constexpr int maxDepth = 64;
 constexpr uint32_t payloadOffsetField = 100001, payloadLengthField = 100002;
 /// A length that is patched in later is written as a varint of this many bytes, whatever its value.
 constexpr size_t patchedLengthBytes = 5;
-
-enum class WireType : uint32_t { Varint = 0, Fixed64 = 1, Length = 2, Fixed32 = 5 };
 
 /// The messages that can contain a payload, and what to do with a field that is none of them.
 enum class Kind {
@@ -75,14 +74,19 @@ class Scanner {
 public:
   Scanner(std::span<const std::byte> file) : file(file) {}
 
-  /// Scans [at, end) as a message of that kind; false with `problem` set where it is none.
+  /// Scans [begin, end) as a message of that kind; false with `problem` set where it is none.
   bool message(Kind kind, uint64_t begin, uint64_t end, int depth) {
     if (depth > maxDepth)
       return fail("messages are nested too deeply");
-    for (at = begin; at < end;)
-      if (!field(kind, end, depth))
+    ProtoFields fields(reinterpret_cast<const uint8_t *>(file.data()), begin, end);
+    auto isOfModel = [&](uint32_t number) { return depth == 0 && kindOf(kind, number) != Kind::Drop; };
+    while (auto field = fields.next()) {
+      sawModelField |= field->wire == 2 && isOfModel(field->number);
+      if (!take(kindOf(kind, field->number), *field, depth))
         return false;
-    return true;
+    }
+    sawModelField |= fields.cutOff() != 0 && isOfModel(fields.cutOff());
+    return fields.isBroken() ? fail(fields.problem()) : true;
   }
 
   std::string structure;
@@ -95,69 +99,15 @@ private:
     return false;
   }
 
-  std::optional<uint64_t> varint(uint64_t end) {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64 && at < end; shift += 7) {
-      auto byte = static_cast<uint64_t>(file[at++]);
-      value |= (byte & 0x7f) << shift;
-      if (!(byte & 0x80))
-        return value;
-    }
-    return std::nullopt;
-  }
-
-  bool field(Kind message, uint64_t end, int depth) {
-    uint64_t start = at;
-    auto tag = varint(end);
-    if (!tag || (*tag >> 3) == 0 || (*tag >> 3) >= (1u << 29))
-      return fail(fmt::format("byte {} does not begin a field", start));
-    auto number = static_cast<uint32_t>(*tag >> 3);
-    auto wire = static_cast<WireType>(*tag & 7);
-    Kind kind = kindOf(message, number);
-    if (wire == WireType::Length)
-      return lengthDelimited(kind, number, start, end, depth);
-    if (!skipScalar(wire, start, end))
-      return false;
+  bool take(Kind kind, const ProtoField &field, int depth) {
     // Elements of float_data that are not packed go through protobuf like any scalar.
-    if (kind == Kind::Copy || kind == Kind::PackedPayload)
-      return copy(start, at);
-    return true;
-  }
-
-  bool skipScalar(WireType wire, uint64_t start, uint64_t end) {
-    if (wire == WireType::Varint)
-      return varint(end) ? true : fail(fmt::format("the number at byte {} does not end", start));
-    if (wire != WireType::Fixed32 && wire != WireType::Fixed64)
-      return fail(fmt::format("byte {} does not begin a field", start));
-    uint64_t width = wire == WireType::Fixed32 ? 4 : 8;
-    if (end - at < width)
-      return fail(fmt::format("the number at byte {} does not end", start));
-    at += width;
-    return true;
-  }
-
-  bool lengthDelimited(Kind kind, uint32_t number, uint64_t start, uint64_t end, int depth) {
-    auto length = varint(end);
-    if (!length)
-      return fail(fmt::format("the length at byte {} does not end", start));
-    if (*length > end - at) {
-      sawModelField |= depth == 0 && kind != Kind::Drop;
-      return fail(fmt::format("the field at byte {} claims {} bytes, {} are left", start, *length, end - at));
-    }
-    sawModelField |= depth == 0 && kind != Kind::Drop;
-    uint64_t begin = at, stop = at + *length;
-    at = stop;
-    switch (kind) {
-    case Kind::Drop:
+    if (field.wire != 2 && kind != Kind::Copy && kind != Kind::PackedPayload)
       return true;
-    case Kind::Copy:
-      return copy(start, stop);
-    case Kind::Payload:
-    case Kind::PackedPayload:
-      return cut(begin, *length);
-    default:
-      return descend(kind, number, begin, stop, depth);
-    }
+    if (field.wire != 2 || kind == Kind::Copy)
+      return copy(field.begin, field.end);
+    if (kind == Kind::Payload || kind == Kind::PackedPayload)
+      return cut(field);
+    return kind == Kind::Drop || descend(kind, field, depth);
   }
 
   bool copy(uint64_t begin, uint64_t end) {
@@ -167,35 +117,25 @@ private:
     return true;
   }
 
-  bool cut(uint64_t offset, uint64_t length) {
-    putVarint(payloadOffsetField << 3);
-    putVarint(offset);
-    putVarint(payloadLengthField << 3);
-    putVarint(length);
+  bool cut(const ProtoField &field) {
+    appendNumber(structure, payloadOffsetField, field.value);
+    appendNumber(structure, payloadLengthField, field.end - field.value);
     return structure.size() <= maxStructureBytes ? true : fail("too many tensors");
   }
 
-  bool descend(Kind kind, uint32_t number, uint64_t begin, uint64_t end, int depth) {
-    putVarint(number << 3 | static_cast<uint32_t>(WireType::Length));
+  bool descend(Kind kind, const ProtoField &field, int depth) {
+    appendVarint(structure, uint64_t(field.number) << 3 | field.wire);
     size_t lengthAt = structure.size();
     structure.append(patchedLengthBytes, '\0');
-    if (!message(kind, begin, end, depth + 1))
+    if (!message(kind, field.value, field.end, depth + 1))
       return false;
     size_t length = structure.size() - lengthAt - patchedLengthBytes;
     for (size_t i = 0; i < patchedLengthBytes; ++i, length >>= 7)
       structure[lengthAt + i] = static_cast<char>((length & 0x7f) | (i + 1 < patchedLengthBytes ? 0x80 : 0));
-    at = end;
     return structure.size() <= maxStructureBytes ? true : fail("too many nodes");
   }
 
-  void putVarint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7)
-      structure.push_back(static_cast<char>(value | 0x80));
-    structure.push_back(static_cast<char>(value));
-  }
-
   std::span<const std::byte> file;
-  uint64_t at = 0; ///< next byte to read
 };
 
 bool startsWith(std::span<const std::byte> file, std::string_view text) {

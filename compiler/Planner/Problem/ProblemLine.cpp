@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lexical side of a Problem's text.
 #include "compiler/Planner/Problem/ProblemLine.h"
+#include "base/Utf8.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace accum::planner {
 
@@ -77,16 +77,6 @@ bool isAscii(std::string_view text) {
 }
 
 } // namespace
-
-bool isUtf8(std::string_view text) {
-  if (isAscii(text))
-    return true;
-  try {
-    return !nlohmann::json(text).dump().empty();
-  } catch (const nlohmann::json::type_error &) {
-    return false;
-  }
-}
 
 Status splitLine(std::string_view line, Words &words) {
   words.fields.clear();

@@ -29,9 +29,6 @@ struct Words {
 /// word would begin starts a comment. The error is the complaint alone, without file and line.
 Status splitLine(std::string_view line, Words &words);
 
-/// Names come back in JSON, which holds no other text.
-bool isUtf8(std::string_view text);
-
 /// Text that splitLine gives back as one value: quoted where that is needed.
 std::string quoted(std::string_view text);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes, times and rates as people read and write them.
 #include "compiler/Planner/Problem/Quantity.h"
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Amount.h"
 #include <charconv>
 #include <cmath>
@@ -48,28 +49,8 @@ std::string countComplaint(const std::string &text) {
   return fmt::format("{} is not a positive whole number", text.empty() ? "nothing" : text);
 }
 
-ByteUnit unitFor(int64_t largest) {
-  for (ByteUnit unit : {ByteUnit{"GiB", int64_t{1} << 30}, ByteUnit{"MiB", int64_t{1} << 20}})
-    if (largest >= unit.bytes)
-      return unit;
-  return {"KiB", int64_t{1} << 10};
-}
-
-std::string formatBytes(int64_t bytes) {
-  if (bytes < 1024)
-    return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
-  ByteUnit unit = unitFor(bytes);
-  return fmt::format("{:.1f} {}", unit.of(bytes), unit.name);
-}
-
-std::string formatBytesFinely(int64_t bytes) {
-  ByteUnit unit = unitFor(bytes);
-  return bytes < 1024 || unit.of(bytes) >= 9.995 ? formatBytes(bytes)
-                                                 : fmt::format("{:.2f} {}", unit.of(bytes), unit.name);
-}
-
 std::string formatBudget(int64_t bytes) {
-  ByteUnit unit = unitFor(bytes);
+  ByteUnit unit = unitOf(bytes);
   return fmt::format("{:.2f} {}", std::ceil(unit.of(bytes) * 100) / 100, unit.name);
 }
 

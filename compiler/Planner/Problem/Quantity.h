@@ -15,20 +15,10 @@ Result<int64_t> parseBytes(const std::string &text);
 /// Why a flag's text is no whole number from 1 to 10^15 - 1; empty where it is one.
 std::string countComplaint(const std::string &text);
 
-/// A binary unit, chosen so that the largest figure of a table reads well.
-struct ByteUnit {
-  const char *name;
-  int64_t bytes;
-  double of(int64_t value) const { return static_cast<double>(value) / static_cast<double>(bytes); }
-};
-ByteUnit unitFor(int64_t largest);
-
-std::string formatBytes(int64_t bytes);       ///< `25.3 GiB`
-std::string formatBytesFinely(int64_t bytes); ///< `2.79 GiB`, `25.3 GiB`: three digits at least
-std::string formatBudget(int64_t bytes);      ///< `25.31 GiB`: never less, so that --memory with it is enough
-std::string formatSeconds(double seconds);    ///< `498 ms`, `1.7 ms`, `12.3 s`, `85 us`
-std::string formatCount(double count);        ///< `2.11M`, `950k`, `12.0`
-std::string formatThousands(int64_t number);  ///< `1,024`
+std::string formatBudget(int64_t bytes);     ///< `25.31 GiB`: never less, so that --memory with it is enough
+std::string formatSeconds(double seconds);   ///< `498 ms`, `1.7 ms`, `12.3 s`, `85 us`
+std::string formatCount(double count);       ///< `2.11M`, `950k`, `12.0`
+std::string formatThousands(int64_t number); ///< `1,024`
 
 /// `1 sample`, `2 samples`: a number of what is named in the singular.
 std::string countOf(int64_t number, std::string_view thing);

@@ -34,7 +34,7 @@ ModeChoice ModeSearch::withRoom(const ModeChoice &sharings, UnitRoom room, Amoun
     choice.chosen = chooser.choose();
     int point = choice.chosen.point;
     auto rooms = point == kNoIndex ? std::nullopt : points.unitRooms(point);
-    if (!rooms || points.sharing(point).isEnough(points.room(point), (*rooms).*amount, options.devices))
+    if (!rooms || isEnough(points.sharing(point), points.room(point), (*rooms).*amount, options.devices))
       break;
     room = room.atLeast((*rooms).*amount);
   }

@@ -58,7 +58,7 @@ std::string describeSharing(const Sharing &sharing, int64_t devices, const Probl
                                           : hasMoments ? "parameters and optimizer state"
                                                        : "parameters");
   bool isOffloaded = sharing.offload == Offload::Parameters, cuts = sharing.cutsParameters(devices);
-  auto timeline = cuts || isOffloaded ? unitTimeline(runs, sharing.unitUse(devices), room) : std::nullopt;
+  auto timeline = cuts || isOffloaded ? unitTimeline(runs, unitUse(sharing, devices), room) : std::nullopt;
   if (timeline && timeline->isReadAhead())
     text += cuts && timeline->isGatheredAhead() ? ", weights gathered ahead" : ", weights fetched ahead";
   return text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan from a file in place of a search.
 #include "compiler/Planner/Search/ReusedPlan.h"
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Planner/Search/MemoryLines.h"
 #include "compiler/Planner/Search/Reasons.h"

@@ -182,7 +182,7 @@ Packing SearchSpace::pack(int point) {
 std::optional<UnitRooms> SearchSpace::unitRooms(int point) {
   if (!sharing(point).hasUnits(options.devices))
     return std::nullopt;
-  return planner::unitRooms(runs(point), sharing(point).unitUse(options.devices));
+  return planner::unitRooms(runs(point), unitUse(sharing(point), options.devices));
 }
 
 int SearchSpace::least(int size) const {

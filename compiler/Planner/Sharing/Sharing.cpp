@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modes that flags leave, and their seconds, as formulas of D and K.
 #include "compiler/Planner/Sharing/Sharing.h"
+#include "base/FormatBytes.h"
 #include "compiler/Planner/Problem/Amount.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Planner/Sharing/Gathering.h"
 #include "compiler/Planner/Sharing/Units.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <utility>
 
 namespace accum::planner {
@@ -17,43 +19,33 @@ constexpr const char *kScatterTime = "reduce-scatter, each micro-step",
                      *kGatherTime = "all-gather of weights, each micro-step", *kOffloadTime = "offload";
 
 Result<std::vector<Shard>> shardsOf(const std::string &flag) {
-  constexpr Shard all[] = {Shard::None, Shard::Optimizer, Shard::Gradients, Shard::Parameters};
   if (flag == "auto")
-    return std::vector<Shard>(std::begin(all), std::end(all));
-  for (Shard shard : all)
-    if (flag == toText(shard))
-      return std::vector<Shard>{shard};
-  return Error{fmt::format("--shard is `{}`, expected auto, none, zero1, zero2 or zero3", flag), "usage"};
+    return allShards();
+  if (auto shard = shardNamed(flag))
+    return std::vector{*shard};
+  std::vector<std::string_view> words = {"auto"};
+  for (Shard shard : allShards())
+    words.push_back(toText(shard));
+  std::string_view last = words.back();
+  words.pop_back();
+  return Error{fmt::format("--shard is `{}`, expected {} or {}", flag, fmt::join(words, ", "), last),
+               "usage"};
 }
 
 } // namespace
 
-const char *toText(Shard shard) {
-  static constexpr const char *words[] = {"none", "zero1", "zero2", "zero3"};
-  return words[static_cast<int>(shard)];
-}
-
-const char *toText(Offload offload) {
-  static constexpr const char *words[] = {"none", "optimizer", "parameters"};
-  return words[static_cast<int>(offload)];
-}
-
 Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceProfile &profile) {
-  constexpr Offload all[] = {Offload::None, Offload::Optimizer, Offload::Parameters};
   bool possible = profile.offloadBandwidth() > 0;
   if (flag == "auto")
-    return possible ? std::vector<Offload>(std::begin(all), std::end(all)) : std::vector{Offload::None};
-  for (Offload offload : all) {
-    if (flag != toText(offload))
-      continue;
-    if (offload != Offload::None && !possible)
-      return Error{
-          fmt::format("--offload {}: target {} has no link to memory of its host", flag, profile.name),
-          "usage",
-          {"`host_link` of a profile, or `disk` of a host's, says how fast it is"}};
-    return std::vector<Offload>{offload};
-  }
-  return Error{fmt::format("--offload: `{}` is none of auto, none, optimizer, parameters", flag), "usage"};
+    return possible ? allOffloads() : std::vector{Offload::None};
+  std::optional<Offload> offload = offloadNamed(flag);
+  if (!offload)
+    return Error{fmt::format("--offload: `{}` is none of auto, none, optimizer, parameters", flag), "usage"};
+  if (*offload != Offload::None && !possible)
+    return Error{fmt::format("--offload {}: target {} has no link to memory of its host", flag, profile.name),
+                 "usage",
+                 {"`host_link` of a profile, or `disk` of a host's, says how fast it is"}};
+  return std::vector{*offload};
 }
 
 std::string offloadComplaint(const std::string &flag) {
@@ -99,11 +91,11 @@ Result<std::vector<Sharing>> sharingModes(const Problem &problem, const DevicePr
   Result<std::vector<Offload>> offloads = parseOffload(options.offload, profile);
   if (!offloads)
     return offloads.error();
-  if (options.offload == "parameters" && options.devices > 1 && options.shard != "zero3" &&
-      options.shard != "auto")
+  if (options.offload == "parameters" && options.devices > 1 && options.shard != "auto" &&
+      shards->front() != Shard::Parameters)
     return Error{"--offload parameters on several devices keeps a part of them on each",
                  "usage",
-                 {"--shard zero3, or auto; or --offload optimizer"}};
+                 {fmt::format("--shard {}, or auto; or --offload optimizer", toText(Shard::Parameters))}};
   std::vector<Sharing> modes;
   for (Offload offload : *offloads)
     for (Shard shard : *shards)
@@ -126,10 +118,10 @@ Result<std::vector<Sharing>> sharingModes(const Problem &problem, const DevicePr
 }
 
 Result<Sharing> sharingOf(const Plan &plan) {
-  for (Shard shard : {Shard::None, Shard::Optimizer, Shard::Gradients, Shard::Parameters})
-    for (Offload offload : {Offload::None, Offload::Optimizer, Offload::Parameters})
-      if (plan.shard == toText(shard) && plan.offload == toText(offload))
-        return Sharing{shard, offload, plan.reduce == "each"};
+  std::optional<Shard> shard = shardNamed(plan.shard);
+  std::optional<Offload> offload = offloadNamed(plan.offload);
+  if (shard && offload)
+    return Sharing{*shard, *offload, plan.reduce == "each"};
   return Error{fmt::format("shard `{}` or offload `{}` is not a known word", plan.shard, plan.offload),
                "invalid-plan"};
 }

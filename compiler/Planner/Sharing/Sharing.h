@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sharding and offload: the modes, the memory that they take and the time of what they send.
 #pragma once
+#include "base/Sharding.h"
 #include "compiler/Planner/Problem/Options.h"
 #include "compiler/Planner/Problem/Plan.h"
 #include "compiler/Planner/Problem/Problem.h"
@@ -10,41 +11,14 @@
 
 namespace accum::planner {
 
-/// ZeRO stages. Each shards what the one before does, and one thing more.
-enum class Shard : uint8_t { None, Optimizer, Gradients, Parameters };
-enum class Offload : uint8_t { None, Optimizer, Parameters };
-
-/// A sharding mode. With `reduceEach` gradients are reduced and scattered in every micro-step, so that a
-/// device holds its part of them only. Otherwise they are accumulated as a whole and reduced once per step.
-struct Sharing {
-  Shard shard = Shard::None;
-  Offload offload = Offload::None;
-  bool reduceEach = false;
-  bool operator==(const Sharing &) const = default;
-
-  /// A device holds its part of the parameters, and of their copies, only.
-  bool cutsParameters(int64_t devices) const { return shard == Shard::Parameters && devices > 1; }
-  /// Parameters are gathered or read unit by unit, frozen matrices too.
-  bool gathersParameters(int64_t devices) const {
-    return cutsParameters(devices) || offload == Offload::Parameters;
-  }
-  /// The state is cut into units.
-  bool hasUnits(int64_t devices) const {
-    return offload == Offload::Parameters || (shard != Shard::None && devices > 1);
-  }
-  /// Memory of the kinds that the mode has holds what units need.
-  bool isEnough(const UnitRoom &has, const UnitRoom &needed, int64_t devices) const {
-    return (!gathersParameters(devices) || needed.gathered <= has.gathered) &&
-           (!scattersEach(devices) || needed.scattered <= has.scattered);
-  }
-  bool scattersEach(int64_t devices) const { return reduceEach && devices > 1; }
-  UnitUse unitUse(int64_t devices) const {
-    return {cutsParameters(devices), devices, offload == Offload::Parameters};
-  }
-};
-
-const char *toText(Shard shard);     ///< `none`, `zero1`, `zero2`, `zero3`
-const char *toText(Offload offload); ///< `none`, `optimizer`, `parameters`
+/// Memory of the kinds that the mode has holds what units need.
+inline bool isEnough(const Sharing &sharing, const UnitRoom &has, const UnitRoom &needed, int64_t devices) {
+  return (!sharing.gathersParameters(devices) || needed.gathered <= has.gathered) &&
+         (!sharing.scattersEach(devices) || needed.scattered <= has.scattered);
+}
+inline UnitUse unitUse(const Sharing &sharing, int64_t devices) {
+  return {sharing.cutsParameters(devices), devices, sharing.offload == Offload::Parameters};
+}
 
 /// What `--offload` asks for: `none`, `optimizer` or `parameters`; of those of `auto` the search takes one.
 /// Slug `usage` where a word is unknown, or the device has no link to host memory.

@@ -160,7 +160,7 @@ UnitMemory unitMemory(const Problem &problem, const Sharing &sharing, int64_t de
     memory.copies = aligned(state.copies());
   if (gathers || scatters) {
     UnitRooms rooms{{2 * problem.largestParameter, 2 * problem.largestParameter}, {}, {}, {}};
-    rooms = unitRooms(problem, sharing.unitUse(devices)).value_or(rooms);
+    rooms = unitRooms(problem, unitUse(sharing, devices)).value_or(rooms);
     UnitRoom all = room.atLeast(rooms.onDemand).atLeast({problem.gatheredElsewhere});
     memory.room = {gathers ? aligned(all.gathered) : 0, scatters ? aligned(all.scattered) : 0};
   }

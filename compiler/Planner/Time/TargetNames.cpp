@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds a profile by name, and says what was meant where there is none.
+#include "base/NearestNames.h"
 #include "compiler/Planner/Time/BuiltinProfiles.h"
 #include "compiler/Planner/Time/DeviceProfile.h"
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <numeric>
 
 namespace accum::planner {
 namespace {
@@ -17,23 +17,8 @@ constexpr std::pair<std::string_view, std::string_view> kTooOld[] = {
     {"t4", "sm_75"},   {"rtx2080", "sm_75"}, {"gtx1080", "sm_61"}, {"rtx8000", "sm_75"},
 };
 
-/// Insertions, deletions and replacements from one name to the other.
-size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 /// What `name` may have been meant to be, nearest first: a part of a known name, or a letter or two off.
-std::vector<std::string> nearestNames(const std::string &name) {
+std::vector<std::string> nearestProfiles(const std::string &name) {
   std::vector<std::pair<size_t, std::string>> found;
   for (const std::string &known : profileNames()) {
     size_t distance = known.starts_with(name) || name.starts_with(known) ? 0 : editDistance(name, known);
@@ -62,7 +47,7 @@ Error unknownTarget(const std::string &name) {
       return {fmt::format("target `{}` is {}, and kernels are compiled for sm_80 (A100) or later", name,
                           architecture),
               "unknown-target"};
-  if (std::vector<std::string> nearest = nearestNames(lowered(name)); !nearest.empty())
+  if (std::vector<std::string> nearest = nearestProfiles(lowered(name)); !nearest.empty())
     notes.push_back(fmt::format("nearest: {}", fmt::join(nearest, ", ")));
   notes.push_back(fmt::format("known: {}; or a profile FILE.json", fmt::join(profileNames(), ", ")));
   return {fmt::format("unknown target `{}`", name), "unknown-target", notes};

@@ -281,7 +281,7 @@ std::optional<UnitTraffic> TimeModel::unitsAt(int64_t m, const Sharing &sharing,
   bool scatters = sharing.reduceEach && devices > 1;
   if (!cuts && !isOffloaded && !scatters)
     return std::nullopt;
-  UnitUse use = sharing.unitUse(devices);
+  UnitUse use = unitUse(sharing, devices);
   auto known = std::ranges::find_if(
       timelines, [&](const KnownTimeline &each) { return each.use == use && each.room == room; });
   if (known == timelines.end())

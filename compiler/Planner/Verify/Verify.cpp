@@ -65,11 +65,8 @@ Status checkCut(const Plan &plan) {
 /// The least that a device holds of bytes in a role, before its part is padded; nothing where they are in
 /// host memory.
 std::optional<int64_t> bytesHeld(int64_t bytes, StateRole role, const Plan &plan) {
-  auto levels = [](const std::string &word, std::initializer_list<const char *> words) {
-    return static_cast<int>(std::find(words.begin(), words.end(), word) - words.begin());
-  };
-  int shard = levels(plan.shard, {"none", "zero1", "zero2", "zero3"});
-  int offload = levels(plan.offload, {"none", "optimizer", "parameters"});
+  int shard = static_cast<int>(shardNamed(plan.shard).value_or(Shard::None));
+  int offload = static_cast<int>(offloadNamed(plan.offload).value_or(Offload::None));
   bool moments = role == StateRole::Optimizer || role == StateRole::Master;
   bool weights = role == StateRole::Parameters || role == StateRole::Frozen;
   if ((moments && offload >= 1) || (weights && offload >= 2))
@@ -82,11 +79,8 @@ std::optional<int64_t> bytesHeld(int64_t bytes, StateRole role, const Plan &plan
 }
 
 Status checkFixed(const Problem &problem, const Plan &plan) {
-  auto isOneOf = [](const std::string &word, std::initializer_list<const char *> words) {
-    return std::find(words.begin(), words.end(), word) != words.end();
-  };
-  if (!isOneOf(plan.shard, {"none", "zero1", "zero2", "zero3"}) ||
-      !isOneOf(plan.offload, {"none", "optimizer", "parameters"}) || !isOneOf(plan.reduce, {"once", "each"}))
+  std::optional<Shard> shard = shardNamed(plan.shard);
+  if (!shard || !offloadNamed(plan.offload) || (plan.reduce != "once" && plan.reduce != "each"))
     return invalid("shard, offload or reduce is not a known word");
   for (const FixedMemory &fixed : problem.fixed) {
     int64_t whole = fixed.bytes.at(plan.cut.m);
@@ -110,11 +104,11 @@ Status checkFixed(const Problem &problem, const Plan &plan) {
   for (const Buffer &buffer : problem.buffers)
     copies += buffer.role == StateRole::Parameters ? buffer.bytes.fixed : 0;
   // It may be its copy in half the bytes that is.
-  if (plan.shard == "zero3" && plan.devices > 1 &&
+  if (shard == Shard::Parameters && plan.devices > 1 &&
       !holds("gathered weights", copies > 0 ? pieces / 2 : pieces))
     return invalid("no memory line holds the weights that are gathered");
   int64_t part = copies / plan.devices + (copies % plan.devices != 0);
-  if (plan.shard == "zero3" && plan.devices > 1 && copies > 0 && !holds("parts of copies", part))
+  if (shard == Shard::Parameters && plan.devices > 1 && copies > 0 && !holds("parts of copies", part))
     return invalid("no memory line holds the parts of copies of weights");
   if (plan.reduce == "each" && plan.devices > 1 && !holds("gradients to scatter", pieces))
     return invalid("no memory line holds the gradients that are scattered");
@@ -182,7 +176,8 @@ Status collectBuffers(const Problem &problem, const Plan &plan, const Slots &slo
     bool isView = buffer.aliasOf != kNoIndex;
     storage[index] = isView ? storage[buffer.aliasOf] : static_cast<int>(index);
     Tenant &tenant = tenants[storage[index]];
-    bool isInState = buffer.role == StateRole::Parameters && plan.shard == "zero3" && plan.devices > 1;
+    bool isInState =
+        buffer.role == StateRole::Parameters && plan.shard == toText(Shard::Parameters) && plan.devices > 1;
     int64_t bytes = isInState ? 0 : buffer.bytes.at(plan.cut.m); // a part of a copy, else all of it
     if (!isView)
       tenant = {static_cast<int>(index), *slot, bytes};

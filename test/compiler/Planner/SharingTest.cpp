@@ -12,6 +12,9 @@
 #include <set>
 
 using namespace accum::planner;
+using accum::Offload;
+using accum::Shard;
+using accum::Sharing;
 using testing::HasSubstr;
 
 namespace {

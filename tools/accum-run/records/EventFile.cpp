@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fields of tensorflow/core/util/event.proto and framework/summary.proto, by number.
 #include "tools/accum-run/records/EventFile.h"
-#include "runtime/files/ProtoWire.h"
+#include "base/ProtoWire.h"
 #include <array>
 #include <cerrno>
 #include <chrono>

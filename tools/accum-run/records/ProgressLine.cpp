@@ -2,6 +2,7 @@
 // step 120/19073 | 126M tok | loss 4.8213 | norm 1.42 | lr 3.60e-04 | 503 ms | 2.08M tok/s | 53.8 GiB | eta
 // 2h38m
 #include "tools/accum-run/records/ProgressLine.h"
+#include "base/FormatBytes.h"
 #include "runtime/system/Clock.h"
 #include "runtime/system/Memory.h"
 #include "tools/accum-run/records/Quantity.h"
@@ -53,7 +54,7 @@ void ProgressLine::step(uint64_t step, const accum_info &info, const accum_step_
   line += fmt::format(" | lr {:.2e} | {:.3g} ms", info.lr, result.seconds * 1e3);
   double rate = double(result.targets ? result.targets : result.samples) / result.seconds;
   line += fmt::format(" | {} {}/s | {}", withPrefix(rate), result.targets ? "tok" : "samples",
-                      runtime::formatBytes(info.peak_bytes));
+                      formatBytes(info.peak_bytes));
   double each = (runtime::now() - started) / double(step - from);
   line += next + " | eta " + duration(each * double(total - step));
   std::fprintf(stderr, isTerminal ? "\r\033[K%s" : "%s\n", line.c_str());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles, charts, the plan.
 #include "tools/accum-run/records/RunPage.h"
+#include "base/FormatBytes.h"
 #include "runtime/system/Memory.h"
 #include "tools/accum-run/records/PageAssets.h"
 #include "tools/accum-run/records/Quantity.h"
@@ -43,8 +44,7 @@ std::string header(const RunStory &story) {
   if (story.steps > 0 && story.plannedSeconds > 0)
     text += tile("step", brief(story.stepSeconds / double(story.steps)),
                  "planned " + brief(story.plannedSeconds));
-  text += tile("memory", runtime::formatBytes(story.info.peak_bytes),
-               "planned " + runtime::formatBytes(story.plannedBytes));
+  text += tile("memory", formatBytes(story.info.peak_bytes), "planned " + formatBytes(story.plannedBytes));
   text += tile("time", duration(story.seconds), "by the clock");
   return text + "</div></header>\n";
 }
@@ -57,7 +57,7 @@ std::string plain(double value) { return fmt::format("{:.5g}", value); }
 
 std::string part(double value) { return fmt::format("{:.3g} %", 100 * value); }
 
-std::string bytes(double value) { return runtime::formatBytes(uint64_t(std::max(value, 0.0))); }
+std::string bytes(double value) { return formatBytes(uint64_t(std::max(value, 0.0))); }
 
 /// From zero on.
 RunChart chartOf(const RunStory &story, const char *id, const char *title, const RunCurve &curve,

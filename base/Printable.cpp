@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is no text is escaped, as a Problem's text escapes it.
-#include "compiler/Planner/Problem/Printable.h"
-#include "compiler/Planner/Problem/ProblemLine.h"
+#include "base/Printable.h"
+#include "base/Utf8.h"
 #include <fmt/format.h>
 
-namespace accum::planner {
+namespace accum {
 
 std::string printable(std::string_view text) {
   unsigned firstForeign = isUtf8(text) ? 256 : 128;
@@ -19,4 +19,13 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
-} // namespace accum::planner
+std::string printableLines(std::string_view text) {
+  std::string shown;
+  for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
+    shown += printable(text.substr(0, end)) + "\n";
+    text.remove_prefix(end + 1);
+  }
+  return shown + printable(text);
+}
+
+} // namespace accum

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Levenshtein's distance, in which a * stands for any letters at no cost.
-#include "runtime/system/NearestNames.h"
+#include "base/NearestNames.h"
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
-namespace accum::runtime {
+namespace accum {
 
-size_t editDistance(const std::string &glob, const std::string &name) {
+size_t editDistance(std::string_view glob, std::string_view name) {
   std::vector<size_t> row(name.size() + 1);
   std::iota(row.begin(), row.end(), size_t(0));
   for (char letter : glob) {
@@ -25,7 +26,7 @@ size_t editDistance(const std::string &glob, const std::string &name) {
   return row.back();
 }
 
-std::vector<std::string> nearestNames(const std::string &glob, const std::vector<std::string> &names,
+std::vector<std::string> nearestNames(std::string_view glob, const std::vector<std::string> &names,
                                       size_t count) {
   std::set<std::pair<size_t, std::string>> ranked;
   for (const std::string &name : names)
@@ -37,4 +38,18 @@ std::vector<std::string> nearestNames(const std::string &glob, const std::vector
   return nearest;
 }
 
-} // namespace accum::runtime
+std::string nearestName(std::string_view name, const std::vector<std::string> &names) {
+  std::string nearest;
+  size_t least = name.size() / 3 + 1; // one letter of three may be wrong
+  for (const std::string &other : names) {
+    size_t apart = std::max(name.size(), other.size()) - std::min(name.size(), other.size());
+    size_t changed = apart < least ? editDistance(name, other) : least;
+    if (changed < least) {
+      least = changed;
+      nearest = other;
+    }
+  }
+  return nearest;
+}
+
+} // namespace accum

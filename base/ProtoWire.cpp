@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // https://protobuf.dev/programming-guides/encoding
-#include "runtime/files/ProtoWire.h"
+#include "base/ProtoWire.h"
 #include <cstring>
+#include <fmt/format.h>
+#include <utility>
 
-namespace accum::runtime {
+namespace accum {
 namespace {
 
 constexpr int kLongestVarint = 10;
+constexpr uint64_t kLargestNumber = (1u << 29) - 1; ///< of a field
 
 template <typename T> void appendBytes(std::string &to, uint32_t tag, T value) {
   appendVarint(to, tag);
@@ -17,6 +20,11 @@ template <typename T> void appendBytes(std::string &to, uint32_t tag, T value) {
 
 } // namespace
 
+std::nullopt_t ProtoFields::fail(std::string why) {
+  what = std::move(why);
+  return std::nullopt;
+}
+
 std::optional<uint64_t> ProtoFields::varint() {
   uint64_t value = 0;
   for (int i = 0; i < kLongestVarint && at < end; ++i) {
@@ -25,33 +33,35 @@ std::optional<uint64_t> ProtoFields::varint() {
     if (byte < 0x80)
       return value;
   }
-  broken = true;
   return std::nullopt;
 }
 
 std::optional<ProtoField> ProtoFields::next() {
-  if (at >= end || broken)
+  if (at >= end || isBroken())
     return std::nullopt;
   ProtoField field;
   field.begin = at;
   auto tag = varint();
-  if (!tag)
-    return std::nullopt;
+  uint64_t wire = tag.value_or(0) & 7;
+  if (!tag || *tag >> 3 == 0 || *tag >> 3 > kLargestNumber || wire == 3 || wire == 4 || wire > 5)
+    return fail(fmt::format("byte {} does not begin a field", field.begin));
   field.number = uint32_t(*tag >> 3);
-  field.wire = uint32_t(*tag & 7);
-  uint64_t bytes = field.wire == 1 ? 8 : 4;
+  field.wire = uint32_t(wire);
+  uint64_t bytes = wire == 1 ? 8 : wire == 5 ? 4 : 0;
   field.value = at;
-  if (field.wire == 0 || field.wire == 2) {
-    auto number = varint();
-    if (!number)
-      return std::nullopt;
-    field.varint = *number;
-    bytes = field.wire == 2 ? *number : 0;
-    field.value = field.wire == 2 ? at : field.value;
+  auto number = wire == 0 || wire == 2 ? varint() : 0;
+  if (!number || (wire != 2 && bytes > end - at))
+    return fail(fmt::format("the {} at byte {} does not end", wire == 2 ? "length" : "number", field.begin));
+  field.varint = *number;
+  if (wire == 2) {
+    bytes = *number;
+    field.value = at;
   }
-  broken = field.number == 0 || field.wire == 3 || field.wire == 4 || field.wire > 5 || bytes > end - at;
-  if (broken)
-    return std::nullopt;
+  if (bytes > end - at) {
+    cut = field.number;
+    return fail(
+        fmt::format("the field at byte {} claims {} bytes, {} are left", field.begin, bytes, end - at));
+  }
   at += bytes;
   field.end = at;
   return field;
@@ -82,4 +92,4 @@ void appendDouble(std::string &to, uint32_t number, double value) { appendBytes(
 
 void appendFloat(std::string &to, uint32_t number, float value) { appendBytes(to, number << 3 | 5, value); }
 
-} // namespace accum::runtime
+} // namespace accum

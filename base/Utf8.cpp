@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // UTF-8 by the table of RFC 3629, section 4.
-#include "compiler/Import/model/Utf8.h"
+#include "base/Utf8.h"
 #include <cstdint>
 
-namespace accum::import {
+namespace accum {
 namespace {
 struct Lead {
   int continuations; ///< -1: no lead byte
@@ -38,4 +38,4 @@ bool isUtf8(std::string_view text) {
   return true;
 }
 
-} // namespace accum::import
+} // namespace accum

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX element types.
-#pragma once
+#ifndef ACCUM_BASE_DTYPE_H
+#define ACCUM_BASE_DTYPE_H
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-namespace accum::import {
+namespace accum {
 
 /// Element type of a tensor; the numbers are those of onnx::TensorProto::DataType.
 enum class DType : int32_t {
@@ -51,4 +53,5 @@ bool isFloat(DType type);
 /// stored in.
 DType computedIn(DType type);
 
-} // namespace accum::import
+} // namespace accum
+#endif
