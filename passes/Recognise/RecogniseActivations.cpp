@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GELU in its erf and tanh forms, and SiLU.
+// GELU in its erf and tanh forms, SiLU and softsign.
 #include "passes/Recognise/Recognisers.h"
 #include "passes/Recognise/Terms.h"
 #include <cmath>
@@ -115,10 +115,37 @@ struct RecogniseSilu : OpRewritePattern<nn::ElementwiseOp> {
     return rewriter.notifyMatchFailure(op, "not x times its sigmoid");
   }
 };
+
+/// x / (c + |x|), whose derivative c / (c + |x|)^2 is the difference of two terms that cancel from |x| = c
+/// on: there as sign(x) * (1 - c / (c + |x|)), which has one term.
+struct SplitSoftsign : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    auto sum = op.getFn() == ElementwiseFn::div ? sumWithConstant(op.getOperands()[1]) : std::nullopt;
+    Value x = sum ? op.getOperands()[0] : Value();
+    if (!sum || sum->second <= 0 || argumentOf(sum->first, ElementwiseFn::abs) != x ||
+        x.getType() != op.getType())
+      return rewriter.notifyMatchFailure(op, "not x by a number and its magnitude");
+    Replacement make{rewriter, op.getLoc()};
+    auto apply = [&](ElementwiseFn fn, ValueRange operands) {
+      return make.apply(op.getType(), fn, operands);
+    };
+    auto scalar = [&](double value) { return make.number(op.getType(), value); };
+    Value rest = apply(ElementwiseFn::reciprocal, {op.getOperands()[1]});
+    Value share = sum->second == 1 ? rest : apply(ElementwiseFn::mul, {rest, scalar(sum->second)});
+    Value tail = apply(ElementwiseFn::mul,
+                       {apply(ElementwiseFn::sign, {x}), apply(ElementwiseFn::sub, {scalar(1), share})});
+    Type flags = cast<RankedTensorType>(op.getType()).clone(rewriter.getI1Type());
+    Value isSmall = make.apply(flags, ElementwiseFn::lt, {sum->first, scalar(sum->second)});
+    rewriter.replaceOp(op,
+                       apply(ElementwiseFn::select, {isSmall, apply(ElementwiseFn::mul, {x, rest}), tail}));
+    return success();
+  }
+};
 } // namespace
 
 void addActivationPatterns(RewritePatternSet &patterns) {
-  patterns.add<RecogniseGelu, RecogniseSilu>(patterns.getContext());
+  patterns.add<RecogniseGelu, RecogniseSilu, SplitSoftsign>(patterns.getContext());
 }
 
 } // namespace accum::recognise

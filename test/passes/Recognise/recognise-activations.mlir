@@ -203,3 +203,23 @@ func.func @other_cubic(%x: tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32
   %12 = nn.elementwise <mul> (%11, %9) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
   return %12 : tensor<1x6x8xf32, #nn.extent<0>>
 }
+
+// x / (1 + |x|): its own terms cancel from |x| = 1 on.
+// CHECK-LABEL: func.func @softsign
+func.func @softsign(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK-DAG: %[[A:.*]] = nn.elementwise <abs> (%arg0)
+  // CHECK: %[[S:.*]] = nn.elementwise <add> (%[[A]],
+  // CHECK: %[[R:.*]] = nn.elementwise <reciprocal> (%[[S]])
+  // CHECK: %[[SIGN:.*]] = nn.elementwise <sign> (%arg0)
+  // CHECK: %[[REST:.*]] = nn.elementwise <sub> ({{.*}}, %[[R]])
+  // CHECK: %[[TAIL:.*]] = nn.elementwise <mul> (%[[SIGN]], %[[REST]])
+  // CHECK: %[[SMALL:.*]] = nn.elementwise <lt> (%[[A]],
+  // CHECK: %[[NEAR:.*]] = nn.elementwise <mul> (%arg0, %[[R]])
+  // CHECK: %[[Y:.*]] = nn.elementwise <select> (%[[SMALL]], %[[NEAR]], %[[TAIL]])
+  // CHECK: return %[[Y]]
+  %0 = nn.elementwise <abs> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %2 = nn.elementwise <add> (%0, %1) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %3 = nn.elementwise <div> (%x, %2) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %3 : tensor<1x8xf32, #nn.extent<0>>
+}
