@@ -68,15 +68,40 @@ struct Bound {
   ElementwiseFn fn;
   double number;
 };
+/// p and its bound, of min(p, c), max(p, c) or a choice between both by their comparison.
+std::optional<std::pair<Value, Bound>> boundOf(Value value) {
+  auto op = value.getDefiningOp<nn::ElementwiseOp>();
+  if (!op)
+    return std::nullopt;
+  if (op.getFn() == ElementwiseFn::min || op.getFn() == ElementwiseFn::max) {
+    std::optional<double> number = constantOf(op.getOperands()[1]);
+    return number ? std::optional(std::pair(op.getOperands()[0], Bound{op.getFn(), *number})) : std::nullopt;
+  }
+  auto test = op.getFn() == ElementwiseFn::select ? op.getOperands()[0].getDefiningOp<nn::ElementwiseOp>()
+                                                  : nn::ElementwiseOp();
+  bool isLess = test && (test.getFn() == ElementwiseFn::lt || test.getFn() == ElementwiseFn::le);
+  if (!isLess && !(test && (test.getFn() == ElementwiseFn::gt || test.getFn() == ElementwiseFn::ge)))
+    return std::nullopt;
+  for (unsigned i = 0; i < 2; ++i) {
+    Value p = test.getOperands()[i];
+    std::optional<double> number = constantOf(test.getOperands()[1 - i]);
+    bool takesIt = op.getOperands()[1] == p;
+    if (!number || constantOf(op.getOperands()[takesIt ? 2 : 1]) != number ||
+        op.getOperands()[takesIt ? 1 : 2] != p)
+      continue;
+    bool isSmaller = isLess == (i == 0); // p < c, and not c < p
+    return std::pair(p, Bound{isSmaller == takesIt ? ElementwiseFn::min : ElementwiseFn::max, *number});
+  }
+  return std::nullopt;
+}
+
 /// What is bounded; fills `bounds`.
 Value withoutBounds(Value value, SmallVectorImpl<Bound> &bounds) {
-  auto op = value.getDefiningOp<nn::ElementwiseOp>();
-  bool isBound = op && (op.getFn() == ElementwiseFn::min || op.getFn() == ElementwiseFn::max);
-  std::optional<double> number = isBound ? constantOf(op.getOperands()[1]) : std::nullopt;
-  if (!number)
+  auto bound = boundOf(value);
+  if (!bound)
     return value;
-  Value inner = withoutBounds(op.getOperands()[0], bounds);
-  bounds.push_back({op.getFn(), *number});
+  Value inner = withoutBounds(bound->first, bounds);
+  bounds.push_back(bound->second);
   return inner;
 }
 

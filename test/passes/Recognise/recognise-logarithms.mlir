@@ -249,3 +249,23 @@ func.func @logit(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.exte
   %5 = nn.elementwise <log> (%4) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
   return %5 : tensor<1x8xf32, #nn.extent<0>>
 }
+
+// The same bounds as exporters write them.
+// CHECK-LABEL: func.func @chosen_bounds
+func.func @chosen_bounds(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[A:.*]] = nn.elementwise <min> (%arg0,
+  // CHECK: %[[Y:.*]] = nn.elementwise <max> (%[[A]],
+  // CHECK: return %[[Y]]
+  %c = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %low = nn.constant {value = dense<0.25> : tensor<f32>} : tensor<f32>
+  %high = nn.constant {value = dense<0.75> : tensor<f32>} : tensor<f32>
+  %0 = nn.elementwise <sigmoid> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <gt> (%high, %0) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xi1, #nn.extent<0>>
+  %2 = nn.elementwise <select> (%1, %0, %high) : (tensor<1x8xi1, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %3 = nn.elementwise <lt> (%2, %low) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xi1, #nn.extent<0>>
+  %4 = nn.elementwise <select> (%3, %low, %2) : (tensor<1x8xi1, #nn.extent<0>>, tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %5 = nn.elementwise <sub> (%c, %4) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %6 = nn.elementwise <div> (%4, %5) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %7 = nn.elementwise <log> (%6) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %7 : tensor<1x8xf32, #nn.extent<0>>
+}
