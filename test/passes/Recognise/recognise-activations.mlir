@@ -223,3 +223,19 @@ func.func @softsign(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.e
   %3 = nn.elementwise <div> (%x, %2) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
   return %3 : tensor<1x8xf32, #nn.extent<0>>
 }
+
+// x - tanh(x): a series near 0.
+// CHECK-LABEL: func.func @tanhshrink
+func.func @tanhshrink(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: nn.elementwise <tanh> (%arg0)
+  // CHECK: %[[SQUARE:.*]] = nn.elementwise <mul> (%arg0, %arg0)
+  // CHECK: nn.elementwise <min> (%[[SQUARE]],
+  // CHECK: %[[NEAR:.*]] = nn.elementwise <mul> (%arg0, %{{[0-9]+}})
+  // CHECK: %[[FAR:.*]] = nn.elementwise <add> (%arg0,
+  // CHECK: nn.elementwise <select> ({{.*}}, %[[NEAR]], %[[FAR]])
+  // CHECK-NOT: nn.elementwise <select>
+  // CHECK: return
+  %0 = nn.elementwise <tanh> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <sub> (%x, %0) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %1 : tensor<1x8xf32, #nn.extent<0>>
+}
