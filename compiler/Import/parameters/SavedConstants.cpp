@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells them by the names that exporters and tools give to results.
 #include "compiler/Import/parameters/SavedConstants.h"
+#include "compiler/Import/model/Contents.h"
 #include "compiler/Import/parameters/ModuleNames.h"
 #include "compiler/Import/parameters/TracedConstants.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace accum::import {
 namespace {
@@ -150,6 +152,25 @@ bool isMadeNumber(std::string_view name) {
 }
 
 bool isNameOfTool(std::string_view name) { return name.starts_with("_inlfunc_") || name.starts_with("p2o."); }
+
+std::string biasBeside(const Graph &graph, const std::string &initializer) {
+  if (isModuleName(initializer) || !hasLostItsRecord(graph))
+    return "";
+  std::set<std::string> products;
+  for (const Node &node : graph.nodes)
+    if (node.opType == "MatMul" && node.inputs.size() == 2 && node.inputs[1] == initializer)
+      products.insert(node.outputs[0]);
+  for (const Node &node : graph.nodes) {
+    if (node.opType != "Add" || node.inputs.size() != 2)
+      continue;
+    for (size_t i = 0; i < 2; ++i) {
+      const Tensor *bias = products.count(node.inputs[i]) ? graph.initializer(node.inputs[1 - i]) : nullptr;
+      if (bias && isModuleName(bias->name) && !isAllEqual(*bias))
+        return bias->name;
+    }
+  }
+  return "";
+}
 
 bool isReadAsWeight(const std::vector<Reader> &readers) {
   return std::any_of(readers.begin(), readers.end(), [](const Reader &reader) {

@@ -160,6 +160,25 @@ TEST_F(SavedConstants, vectorsWithinACallAreNumbersOfItsFormula) {
   EXPECT_EQ(of("node_linear"), std::pair(constant, constant));
 }
 
+/// ALBERT's layer runs twice, and onnxruntime has transposed a weight of it for each run.
+TEST_F(SavedConstants, copiesOfOneModulesWeightAreTied) {
+  auto tied = [&](const std::string &second, const std::vector<float> &bias) {
+    GraphBytes graph;
+    graph.inputs = {value("x", {4, 4})};
+    graph.outputs = {value("y", {4, 4})};
+    graph.initializers = {matrix("val_136", 4, 4, weights(16)), matrix("val_210", 4, 4, weights(16)),
+                          vectorOf("fc.bias", bias), vectorOf("other.bias", weights(4, 0.9f))};
+    graph.nodes = {node("MatMul", {"x", "val_136"}, {"a"}, "node_MatMul_1"),
+                   node("Add", {"a", "fc.bias"}, {"b"}, "node_linear"),
+                   node("MatMul", {"b", "val_210"}, {"c"}, "node_MatMul_2"),
+                   node("Add", {"c", second}, {"y"}, "node_linear_1")};
+    return decide(graph)->find("val_210")->name;
+  };
+  EXPECT_EQ(tied("fc.bias", weights(4)), "val_136");
+  EXPECT_EQ(tied("other.bias", weights(4)), "val_210") << "layers that began as copies";
+  EXPECT_EQ(tied("fc.bias", {0, 0, 0, 0}), "val_210") << "biases that were zero are merged";
+}
+
 /// Gemma's buffer of one number, under its own name.
 TEST_F(SavedConstants, aScaleOfEmbeddingsIsABuffer) {
   std::string scale = tensor("embed.embed_scale", {}, 1, rawFloats({5.66f}));
