@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GELU in its erf and tanh forms, and SiLU.
+// GELU in its erf and tanh forms, SiLU, softsign and x - tanh(x).
 #include "passes/Recognise/Recognisers.h"
 #include "passes/Recognise/Terms.h"
 #include <cmath>
@@ -115,10 +115,69 @@ struct RecogniseSilu : OpRewritePattern<nn::ElementwiseOp> {
     return rewriter.notifyMatchFailure(op, "not x times its sigmoid");
   }
 };
+
+/// x / (c + |x|), whose derivative c / (c + |x|)^2 is the difference of two terms that cancel from |x| = c
+/// on: there as sign(x) * (1 - c / (c + |x|)), which has one term.
+struct SplitSoftsign : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    auto sum = op.getFn() == ElementwiseFn::div ? sumWithConstant(op.getOperands()[1]) : std::nullopt;
+    Value x = sum ? op.getOperands()[0] : Value();
+    if (!sum || sum->second <= 0 || argumentOf(sum->first, ElementwiseFn::abs) != x ||
+        x.getType() != op.getType())
+      return rewriter.notifyMatchFailure(op, "not x by a number and its magnitude");
+    Replacement make{rewriter, op.getLoc()};
+    auto apply = [&](ElementwiseFn fn, ValueRange operands) {
+      return make.apply(op.getType(), fn, operands);
+    };
+    auto scalar = [&](double value) { return make.number(op.getType(), value); };
+    Value rest = apply(ElementwiseFn::reciprocal, {op.getOperands()[1]});
+    Value share = sum->second == 1 ? rest : apply(ElementwiseFn::mul, {rest, scalar(sum->second)});
+    Value tail = apply(ElementwiseFn::mul,
+                       {apply(ElementwiseFn::sign, {x}), apply(ElementwiseFn::sub, {scalar(1), share})});
+    Type flags = cast<RankedTensorType>(op.getType()).clone(rewriter.getI1Type());
+    Value isSmall = make.apply(flags, ElementwiseFn::lt, {sum->first, scalar(sum->second)});
+    rewriter.replaceOp(op,
+                       apply(ElementwiseFn::select, {isSmall, apply(ElementwiseFn::mul, {x, rest}), tail}));
+    return success();
+  }
+};
+
+/// x - tanh(x), whose terms cancel near 0: there as the series of x^3 * (1/3 - 2/15 x^2 + 17/315 x^4 - ...),
+/// to 1e-6 of its value and derivative.
+struct SplitTanhshrink : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    Value x = op.getFn() == ElementwiseFn::sub ? op.getOperands()[0] : Value();
+    Value y = x ? op.getOperands()[1] : Value();
+    if (!x || argumentOf(y, ElementwiseFn::tanh) != x || x.getType() != op.getType())
+      return rewriter.notifyMatchFailure(op, "not x less its tanh");
+    Replacement make{rewriter, op.getLoc()};
+    auto apply = [&](ElementwiseFn fn, ValueRange operands) {
+      return make.apply(op.getType(), fn, operands);
+    };
+    auto scalar = [&](double value) { return make.number(op.getType(), value); };
+    constexpr double series[] = {1 / 3.,         -2 / 15.,          17 / 315.,          -62 / 2835.,
+                                 1382 / 155925., -21844 / 6081075., 929569 / 638512875.};
+    constexpr double bound = 0.5;
+    // Beyond the bound the series is not taken, and stays finite.
+    Value square = apply(ElementwiseFn::min, {apply(ElementwiseFn::mul, {x, x}), scalar(bound * bound)});
+    Value sum = apply(ElementwiseFn::mul, {square, scalar(series[6])});
+    for (int i = 5; i > 0; --i)
+      sum = apply(ElementwiseFn::mul, {square, apply(ElementwiseFn::add, {sum, scalar(series[i])})});
+    sum = apply(ElementwiseFn::add, {sum, scalar(series[0])});
+    Value nearZero = apply(ElementwiseFn::mul, {x, apply(ElementwiseFn::mul, {square, sum})});
+    Value difference = apply(ElementwiseFn::add, {x, apply(ElementwiseFn::neg, {y})});
+    Type flags = cast<RankedTensorType>(op.getType()).clone(rewriter.getI1Type());
+    Value isSmall = make.apply(flags, ElementwiseFn::lt, {apply(ElementwiseFn::abs, {x}), scalar(bound)});
+    rewriter.replaceOp(op, apply(ElementwiseFn::select, {isSmall, nearZero, difference}));
+    return success();
+  }
+};
 } // namespace
 
 void addActivationPatterns(RewritePatternSet &patterns) {
-  patterns.add<RecogniseGelu, RecogniseSilu>(patterns.getContext());
+  patterns.add<RecogniseGelu, RecogniseSilu, SplitSoftsign, SplitTanhshrink>(patterns.getContext());
 }
 
 } // namespace accum::recognise

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logarithms and exponentials that lose their digits as they are written: log of a sigmoid, log(1 + x),
-// exp(x) - 1, the logarithm of a sum of exponentials.
+// exp(x) - 1, the logarithm of a sum of exponentials; sigmoids that are written out, and their logits.
 #include "passes/Recognise/Recognisers.h"
 #include "passes/Recognise/Terms.h"
 #include <cmath>
@@ -31,6 +31,105 @@ struct RecogniseComplement : OpRewritePattern<nn::ElementwiseOp> {
         op, op.getType(), ElementwiseFn::sigmoid,
         ValueRange{apply(rewriter, op.getLoc(), ElementwiseFn::neg, x)});
     return success();
+  }
+};
+
+/// x of exp(x) / (1 + exp(x)) or 1 / (1 + exp(-x)).
+Value underLogistic(nn::ElementwiseOp op, PatternRewriter &rewriter) {
+  bool isQuotient = op.getFn() == ElementwiseFn::div;
+  if (!isQuotient && op.getFn() != ElementwiseFn::reciprocal)
+    return {};
+  Value exponential = withoutAdded(op.getOperands()[isQuotient ? 1 : 0], 1);
+  Value exponent = argumentOf(exponential, ElementwiseFn::exp);
+  if (!exponent || exponent.getType() != op.getType())
+    return {};
+  if (isQuotient && op.getOperands()[0] == exponential)
+    return exponent;
+  if (isQuotient && constantOf(op.getOperands()[0]) != 1.0)
+    return {};
+  Value x = argumentOf(exponent, ElementwiseFn::neg);
+  return x ? x : apply(rewriter, op.getLoc(), ElementwiseFn::neg, exponent);
+}
+
+/// A sigmoid that is written out: its derivative is 0 where 1 + exp(x) has no digits of one left.
+struct RecogniseSigmoid : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    Value x = underLogistic(op, rewriter);
+    if (!x)
+      return rewriter.notifyMatchFailure(op, "not a sigmoid written out");
+    rewriter.replaceOpWithNewOp<nn::ElementwiseOp>(op, op.getType(), ElementwiseFn::sigmoid, ValueRange{x});
+    return success();
+  }
+};
+
+/// The bounds of a value, the innermost first.
+struct Bound {
+  ElementwiseFn fn;
+  double number;
+};
+/// p and its bound, of min(p, c), max(p, c) or a choice between both by their comparison.
+std::optional<std::pair<Value, Bound>> boundOf(Value value) {
+  auto op = value.getDefiningOp<nn::ElementwiseOp>();
+  if (!op)
+    return std::nullopt;
+  if (op.getFn() == ElementwiseFn::min || op.getFn() == ElementwiseFn::max) {
+    std::optional<double> number = constantOf(op.getOperands()[1]);
+    return number ? std::optional(std::pair(op.getOperands()[0], Bound{op.getFn(), *number})) : std::nullopt;
+  }
+  auto test = op.getFn() == ElementwiseFn::select ? op.getOperands()[0].getDefiningOp<nn::ElementwiseOp>()
+                                                  : nn::ElementwiseOp();
+  bool isLess = test && (test.getFn() == ElementwiseFn::lt || test.getFn() == ElementwiseFn::le);
+  if (!isLess && !(test && (test.getFn() == ElementwiseFn::gt || test.getFn() == ElementwiseFn::ge)))
+    return std::nullopt;
+  for (unsigned i = 0; i < 2; ++i) {
+    Value p = test.getOperands()[i];
+    std::optional<double> number = constantOf(test.getOperands()[1 - i]);
+    bool takesIt = op.getOperands()[1] == p;
+    if (!number || constantOf(op.getOperands()[takesIt ? 2 : 1]) != number ||
+        op.getOperands()[takesIt ? 1 : 2] != p)
+      continue;
+    bool isSmaller = isLess == (i == 0); // p < c, and not c < p
+    return std::pair(p, Bound{isSmaller == takesIt ? ElementwiseFn::min : ElementwiseFn::max, *number});
+  }
+  return std::nullopt;
+}
+
+/// What is bounded; fills `bounds`.
+Value withoutBounds(Value value, SmallVectorImpl<Bound> &bounds) {
+  auto bound = boundOf(value);
+  if (!bound)
+    return value;
+  Value inner = withoutBounds(bound->first, bounds);
+  bounds.push_back(bound->second);
+  return inner;
+}
+
+/// log(p / (1 - p)) with p = sigmoid(x) is x, between the logits of p's bounds: it has no digits where p is
+/// nearly one.
+struct RecogniseLogit : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    auto odds = definedBy(argumentOf(op.getResult(), ElementwiseFn::log), ElementwiseFn::div);
+    Value p = odds ? odds.getOperands()[0] : Value();
+    SmallVector<Bound> bounds;
+    Value x = p ? argumentOf(withoutBounds(p, bounds), ElementwiseFn::sigmoid) : Value();
+    if (!x || x.getType() != op.getType() || !isComplement(odds.getOperands()[1], p, x) ||
+        llvm::any_of(bounds, [](const Bound &bound) { return bound.number <= 0 || bound.number >= 1; }))
+      return rewriter.notifyMatchFailure(op, "not the logit of a sigmoid");
+    Replacement make{rewriter, op.getLoc()};
+    for (const Bound &bound : bounds)
+      x = make.apply(op.getType(), bound.fn,
+                     {x, make.number(op.getType(), std::log(bound.number) - std::log1p(-bound.number))});
+    rewriter.replaceOp(op, x);
+    return success();
+  }
+
+private:
+  /// Of p, which is the sigmoid of x where it has no bounds.
+  static bool isComplement(Value value, Value p, Value x) {
+    Value other = argumentOf(argumentOf(value, ElementwiseFn::sigmoid), ElementwiseFn::neg);
+    return complementOf(value) == p || (other == x && definedBy(p, ElementwiseFn::sigmoid));
   }
 };
 
@@ -87,7 +186,9 @@ struct RecogniseSoftplus : OpRewritePattern<nn::ElementwiseOp> {
                   isNear(whole.constant * product.constant, 1);
     if (!isSame)
       return rewriter.notifyMatchFailure(op, "not softplus where it is not linear");
-    rewriter.replaceOp(op, curved);
+    // Without a factor of one, others see that x is also what it was multiplied with.
+    bool isPlain = product.constant == 1 && linear.getType() == op.getType();
+    rewriter.replaceOp(op, isPlain ? apply(rewriter, op.getLoc(), ElementwiseFn::softplus, linear) : curved);
     return success();
   }
 };
@@ -176,8 +277,8 @@ private:
 } // namespace
 
 void addLogarithmPatterns(RewritePatternSet &patterns) {
-  patterns.add<RecogniseSoftplus, RecogniseComplement, RecogniseLogSigmoid, RecogniseLogOnePlus,
-               RecogniseExpm1, RecogniseLogAddExp>(patterns.getContext());
+  patterns.add<RecogniseSoftplus, RecogniseSigmoid, RecogniseLogit, RecogniseComplement, RecogniseLogSigmoid,
+               RecogniseLogOnePlus, RecogniseExpm1, RecogniseLogAddExp>(patterns.getContext());
 }
 
 } // namespace accum::recognise

@@ -28,7 +28,8 @@ bool isRead(const std::vector<Reader> &readers, std::initializer_list<Role> role
 
 /// Buffers of well-known modules; a parameter never has these names.
 bool hasNameOfBuffer(std::string_view name) {
-  return isOneOf(lastWord(name),
+  return lastWord(name) == "embed_scale" ||
+         isOneOf(lastWord(name),
                  {"inv_freq", "original_inv_freq", "cos_cached", "sin_cached", "freqs_cis", "running_mean",
                   "running_var", "mask_bias", "masked_bias", "attn_mask", "causal_mask", "scaling",
                   "scale_factor", "num_batches_tracked", "final_logits_bias", "e_score_correction_bias",

@@ -195,7 +195,8 @@ Result<Done> Decision::tie() {
     if (entry.parameter.trained)
       candidates.push_back({graph.initializer(entry.parameter.name), entry.parameter.module,
                             entry.parameter.moduleAliases, entry.isTable, entry.parameter.moduleTransposed,
-                            entry.parameter.isTold, nameWhenMade(graph, entry.parameter.name)});
+                            entry.parameter.isTold, nameWhenMade(graph, entry.parameter.name),
+                            biasBeside(graph, entry.parameter.name)});
   Ties found;
   if (!options.untie)
     found = findTies(candidates);

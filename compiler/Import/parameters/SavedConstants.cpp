@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells them by the names that exporters and tools give to results.
 #include "compiler/Import/parameters/SavedConstants.h"
+#include "compiler/Import/model/Contents.h"
 #include "compiler/Import/parameters/ModuleNames.h"
 #include "compiler/Import/parameters/TracedConstants.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace accum::import {
 namespace {
@@ -34,6 +36,26 @@ bool onlyMoves(std::string_view op) {
   return isOneOf(op, {"Transpose", "Identity", "Cast", "Reshape", "Unsqueeze", "Squeeze", "Flatten"});
 }
 
+/// Whether what `op` gave, a call or an operator that only moves elements, may be a weight: matrices are,
+/// kernels, and stacks of matrices that were transposed. What has been put into heads was computed before.
+bool isMovedWeight(const Graph &graph, std::string_view op, const Tensor &tensor,
+                   const std::vector<Reader> &readers) {
+  if (!isReadAsWeight(readers) || tensor.shape.size() <= 2)
+    return isReadAsWeight(readers);
+  bool isKernel = std::any_of(readers.begin(), readers.end(), [&](const Reader &reader) {
+    return graph.nodes[reader.node].opType.starts_with("Conv");
+  });
+  bool isSplit = isOneOf(op, {"Reshape", "Unsqueeze", "view", "reshape", "_unsafe_view", "unsqueeze"});
+  return isKernel || (tensor.shape.size() == 3 && tensor.shape[0] != 1 && !isSplit);
+}
+
+/// `val_9` is a value within a call. Weights are only transposed there; of vectors the exporter keeps the
+/// names, and those without are numbers of a formula, as the ones and zeros of its group norm.
+bool isVectorWithinCall(const Graph &graph, const Tensor &tensor) {
+  return hasNodesOfDynamo(graph) && tensor.name.starts_with("val_") && !isModuleName(tensor.name) &&
+         tensor.shape.size() < 2;
+}
+
 /// `full` of `full_default_3`, `mul` of `mul_tensor`: without the count and the overload of the call.
 std::string_view operationOfCall(std::string_view name) {
   std::string_view call = withoutCount(name);
@@ -46,17 +68,19 @@ std::string_view operationOfCall(std::string_view name) {
 /// Calls whose results are computed, between spaces. `embedding` is not among them: its result is rows of a
 /// table.
 constexpr std::string_view kComputingCalls =
-    " abs acos add addcdiv addcmul amax amin arange asin atan atan2 avg_pool1d avg_pool2d baddbmm bmm cat "
-    "ceil clamp clamp_max clamp_min clone concat constant_pad_nd cos cosh cumprod cumsum detach diag "
-    "diag_embed diagonal div einsum empty erf exp exp2 expand expand_as expm1 eye fill flip floor "
-    "floor_divide fmod full full_like gather index index_copy index_fill index_put index_select "
-    "interpolate lerp lift_fresh_copy linalg_norm linalg_vector_norm linspace log log10 log1p log2 "
-    "log_softmax logsumexp masked_fill matmul max maximum mean meshgrid min minimum mm mul narrow neg "
-    "new_full new_ones new_zeros norm ones ones_like outer pad pow prod reciprocal relu remainder repeat "
-    "repeat_interleave roll round rsqrt rsub scalar_tensor scatter scatter_add select select_scatter "
-    "sigmoid sign sin sinh slice slice_scatter softmax softplus split sqrt square stack std sub sum tan "
-    "tanh tile tril triu unbind upsample_bicubic2d upsample_bilinear2d upsample_nearest2d var where zeros "
-    "zeros_like ";
+    " _native_batch_norm_legit _softmax abs acos add addcdiv addcmul addmm addmv amax amin arange asin "
+    "atan atan2 avg_pool1d avg_pool2d baddbmm batch_norm bilinear bmm cat ceil clamp clamp_max "
+    "clamp_min clone concat constant_pad_nd conv1d conv2d convolution cos cosh cumprod cumsum detach "
+    "diag diag_embed diagonal div einsum elu empty erf exp exp2 expand expand_as expm1 eye fill flip "
+    "floor floor_divide fmod full full_like gather gelu glu group_norm index index_copy index_fill "
+    "index_put index_select interpolate layer_norm leaky_relu lerp lift_fresh_copy linalg_norm "
+    "linalg_vector_norm linear linspace log log10 log1p log2 log_softmax logsumexp masked_fill matmul "
+    "max maximum mean meshgrid min minimum mish mm mul mv narrow native_group_norm native_layer_norm "
+    "neg new_full new_ones new_zeros norm ones ones_like outer pad pow prod reciprocal relu remainder "
+    "repeat repeat_interleave rms_norm roll round rsqrt rsub scalar_tensor "
+    "scaled_dot_product_attention scatter scatter_add select select_scatter sigmoid sign silu sin sinh "
+    "slice slice_scatter softmax softplus split sqrt square stack std sub sum tan tanh tile tril triu "
+    "unbind upsample_bicubic2d upsample_bilinear2d upsample_nearest2d var where zeros zeros_like ";
 
 /// Calls that give the elements of their operand, in another order, shape or type at most.
 constexpr std::string_view kMovingCalls =
@@ -70,12 +94,12 @@ bool isOneOfCalls(std::string_view call, std::string_view calls) {
 
 /// `exp`, `mul_1`, `scalar_tensor_default`: the dynamo exporter calls results after the calls that gave them.
 /// Its own record of what is a parameter is lost where a tool has saved the file without it.
-bool isNamedAfterCall(const Graph &graph, std::string_view name, const std::vector<Reader> &readers) {
+bool isNamedAfterCall(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
   if (!hasNodesOfDynamo(graph))
     return false;
-  std::string_view call = operationOfCall(name);
+  std::string_view call = operationOfCall(tensor.name);
   return isOneOfCalls(call, kComputingCalls) ||
-         (isOneOfCalls(call, kMovingCalls) && !isReadAsWeight(readers));
+         (isOneOfCalls(call, kMovingCalls) && !isMovedWeight(graph, call, tensor, readers));
 }
 
 /// The file has framework's names: `fc.weight`.
@@ -112,13 +136,14 @@ bool standsForNode(const Graph &graph, const Tensor &tensor, const std::vector<R
   std::string_view op = operatorOfResult(tensor.name);
   bool isGain = isGainOfNorm(graph, tensor, readers);
   if (!op.empty())
-    return !(onlyMoves(op) && isReadAsWeight(readers)) && !(op == "Add" && isGain);
+    return !(onlyMoves(op) && isMovedWeight(graph, op, tensor, readers)) && !(op == "Add" && isGain);
   bool isFolded = tensor.elementCount() == 1 && tensor.name.starts_with("const_fold_opt__"); // by tf2onnx
   if (!isFolded && !namesParameters(graph))
     return false;
   if (isModuleName(tensor.name) && !isFolded)
-    return isNamedAfterCall(graph, tensor.name, readers) &&
-           !(operationOfCall(tensor.name) == "add" && isGain);
+    return isNamedAfterCall(graph, tensor, readers) && !(operationOfCall(tensor.name) == "add" && isGain);
+  if (isVectorWithinCall(graph, tensor))
+    return true;
   return !isReadAsWeight(readers) && !isGain && !tensor.name.starts_with("onnx::");
 }
 
@@ -127,6 +152,25 @@ bool isMadeNumber(std::string_view name) {
 }
 
 bool isNameOfTool(std::string_view name) { return name.starts_with("_inlfunc_") || name.starts_with("p2o."); }
+
+std::string biasBeside(const Graph &graph, const std::string &initializer) {
+  if (isModuleName(initializer) || !hasLostItsRecord(graph))
+    return "";
+  std::set<std::string> products;
+  for (const Node &node : graph.nodes)
+    if (node.opType == "MatMul" && node.inputs.size() == 2 && node.inputs[1] == initializer)
+      products.insert(node.outputs[0]);
+  for (const Node &node : graph.nodes) {
+    if (node.opType != "Add" || node.inputs.size() != 2)
+      continue;
+    for (size_t i = 0; i < 2; ++i) {
+      const Tensor *bias = products.count(node.inputs[i]) ? graph.initializer(node.inputs[1 - i]) : nullptr;
+      if (bias && isModuleName(bias->name) && !isAllEqual(*bias))
+        return bias->name;
+    }
+  }
+  return "";
+}
 
 bool isReadAsWeight(const std::vector<Reader> &readers) {
   return std::any_of(readers.begin(), readers.end(), [](const Reader &reader) {

@@ -22,6 +22,10 @@ bool isMadeNumber(std::string_view name);
 /// No module of a framework has such a name: constants of functions that onnxruntime has written out, and
 /// those that Paddle's exporter adds.
 bool isNameOfTool(std::string_view name);
+/// Of a matrix without a name, in a file that has lost its record: the bias that is added to its product. A
+/// module that runs twice, as ALBERT's layer, has one; "" for none, and for one of equal values, as others
+/// have too.
+std::string biasBeside(const Graph &graph, const std::string &initializer);
 /// One of them multiplies it as a matrix, looks it up, or normalises with it.
 bool isReadAsWeight(const std::vector<Reader> &readers);
 

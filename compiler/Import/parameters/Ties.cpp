@@ -150,7 +150,7 @@ private:
     const Member *best = nullptr;
     for (const Member &member : equal) {
       const TieCandidate &kept = candidates[member.candidate];
-      bool isShared = shareAName(kept, other);
+      bool isShared = shareAName(kept, other) || (!kept.bias.empty() && kept.bias == other.bias);
       bool isSeparated = !other.made.empty() && kept.made == other.made;
       if (!isShared && (isSeparated || (kept.isTold && other.isTold)))
         continue;

@@ -22,6 +22,7 @@ struct TieCandidate {
   bool moduleTransposed = false;
   bool isTold = false;   ///< as in Parameter
   std::string made = {}; ///< the initializer that it was separated from, or itself
+  std::string bias = {}; ///< added to its product, where nothing but this says whose weight it is
 };
 
 struct Ties {

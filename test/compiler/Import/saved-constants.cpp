@@ -122,6 +122,71 @@ TEST_F(SavedConstants, whatIsNamedAfterACallIsNoParameter) {
   EXPECT_EQ(of("mul_1", "times"), "trained: read as a weight by `times`");
 }
 
+/// DeBERTa's relative keys, computed from a table and put into heads; a stack of matrices that was
+/// transposed.
+TEST_F(SavedConstants, whatWasPutIntoHeadsWasComputed) {
+  auto of = [&](const std::string &name, int64_t stack) {
+    GraphBytes graph =
+        operandOf("MatMul", name,
+                  tensor(name, {stack, 4, 4}, 1, rawFloats(weights(16 * static_cast<size_t>(stack), 0.7f))));
+    graph.outputs = {value("y", {2, 4, 4})};
+    graph.nodes[1] = node("MatMul", {"h", name}, {"y"}, "node_matmul_1");
+    return outcome(graph, name);
+  };
+  const std::string constant = "frozen: a constant operand without a parameter's name";
+  EXPECT_EQ(of("view_21", 2), constant);
+  EXPECT_EQ(of("reshape", 2), constant);
+  EXPECT_EQ(of("permute_3", 1), constant) << "keys of one sample";
+  EXPECT_EQ(of("/attn/Reshape_2_output_0", 2), constant);
+  EXPECT_EQ(of("linear_2", 2), constant);
+  EXPECT_EQ(of("permute_3", 2), "trained: read as a weight by `node_matmul_1`") << "experts";
+  EXPECT_EQ(of("/moe/Transpose_output_0", 2), "trained: read as a weight by `node_matmul_1`");
+}
+
+/// The exporter's group norm is an instance norm with ones and zeros, and then the parameters.
+TEST_F(SavedConstants, vectorsWithinACallAreNumbersOfItsFormula) {
+  auto of = [&](const std::string &nodeName) {
+    GraphBytes graph;
+    graph.inputs = {value("x", {4, 4})};
+    graph.outputs = {value("y", {4, 4})};
+    graph.initializers = {matrix("w.weight", 4, 4, weights(16)), vectorOf("val_29", {1, 1, 1, 1}),
+                          vectorOf("val_32", {0, 0, 0, 0})};
+    graph.nodes = {
+        node("MatMul", {"x", "w.weight"}, {"h"}, nodeName),
+        node("InstanceNormalization", {"h", "val_29", "val_32"}, {"y"}, "node_InstanceNormalization_33")};
+    return std::pair(outcome(graph, "val_29"), outcome(graph, "val_32"));
+  };
+  const std::string constant = "frozen: a constant operand without a parameter's name";
+  EXPECT_EQ(of("node_linear"), std::pair(constant, constant));
+}
+
+/// ALBERT's layer runs twice, and onnxruntime has transposed a weight of it for each run.
+TEST_F(SavedConstants, copiesOfOneModulesWeightAreTied) {
+  auto tied = [&](const std::string &second, const std::vector<float> &bias) {
+    GraphBytes graph;
+    graph.inputs = {value("x", {4, 4})};
+    graph.outputs = {value("y", {4, 4})};
+    graph.initializers = {matrix("val_136", 4, 4, weights(16)), matrix("val_210", 4, 4, weights(16)),
+                          vectorOf("fc.bias", bias), vectorOf("other.bias", weights(4, 0.9f))};
+    graph.nodes = {node("MatMul", {"x", "val_136"}, {"a"}, "node_MatMul_1"),
+                   node("Add", {"a", "fc.bias"}, {"b"}, "node_linear"),
+                   node("MatMul", {"b", "val_210"}, {"c"}, "node_MatMul_2"),
+                   node("Add", {"c", second}, {"y"}, "node_linear_1")};
+    return decide(graph)->find("val_210")->name;
+  };
+  EXPECT_EQ(tied("fc.bias", weights(4)), "val_136");
+  EXPECT_EQ(tied("other.bias", weights(4)), "val_210") << "layers that began as copies";
+  EXPECT_EQ(tied("fc.bias", {0, 0, 0, 0}), "val_210") << "biases that were zero are merged";
+}
+
+/// Gemma's buffer of one number, under its own name.
+TEST_F(SavedConstants, aScaleOfEmbeddingsIsABuffer) {
+  std::string scale = tensor("embed.embed_scale", {}, 1, rawFloats({5.66f}));
+  GraphBytes graph = operandOf("Mul", "embed.embed_scale", scale);
+  graph.nodes[1] = node("Mul", {"h", "embed.embed_scale"}, {"y"}, "node_mul");
+  EXPECT_EQ(outcome(graph, "embed.embed_scale"), "frozen: named like a buffer");
+}
+
 TEST_F(SavedConstants, aBatchNormThatAToolHasFoldedIsTold) {
   auto notices = [&](const std::string &weight, const std::string &rule) {
     GraphBytes graph;

@@ -203,3 +203,39 @@ func.func @other_cubic(%x: tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32
   %12 = nn.elementwise <mul> (%11, %9) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
   return %12 : tensor<1x6x8xf32, #nn.extent<0>>
 }
+
+// x / (1 + |x|): its own terms cancel from |x| = 1 on.
+// CHECK-LABEL: func.func @softsign
+func.func @softsign(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK-DAG: %[[A:.*]] = nn.elementwise <abs> (%arg0)
+  // CHECK: %[[S:.*]] = nn.elementwise <add> (%[[A]],
+  // CHECK: %[[R:.*]] = nn.elementwise <reciprocal> (%[[S]])
+  // CHECK: %[[SIGN:.*]] = nn.elementwise <sign> (%arg0)
+  // CHECK: %[[REST:.*]] = nn.elementwise <sub> ({{.*}}, %[[R]])
+  // CHECK: %[[TAIL:.*]] = nn.elementwise <mul> (%[[SIGN]], %[[REST]])
+  // CHECK: %[[SMALL:.*]] = nn.elementwise <lt> (%[[A]],
+  // CHECK: %[[NEAR:.*]] = nn.elementwise <mul> (%arg0, %[[R]])
+  // CHECK: %[[Y:.*]] = nn.elementwise <select> (%[[SMALL]], %[[NEAR]], %[[TAIL]])
+  // CHECK: return %[[Y]]
+  %0 = nn.elementwise <abs> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %2 = nn.elementwise <add> (%0, %1) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %3 = nn.elementwise <div> (%x, %2) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %3 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// x - tanh(x): a series near 0.
+// CHECK-LABEL: func.func @tanhshrink
+func.func @tanhshrink(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: nn.elementwise <tanh> (%arg0)
+  // CHECK: %[[SQUARE:.*]] = nn.elementwise <mul> (%arg0, %arg0)
+  // CHECK: nn.elementwise <min> (%[[SQUARE]],
+  // CHECK: %[[NEAR:.*]] = nn.elementwise <mul> (%arg0, %{{[0-9]+}})
+  // CHECK: %[[FAR:.*]] = nn.elementwise <add> (%arg0,
+  // CHECK: nn.elementwise <select> ({{.*}}, %[[NEAR]], %[[FAR]])
+  // CHECK-NOT: nn.elementwise <select>
+  // CHECK: return
+  %0 = nn.elementwise <tanh> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <sub> (%x, %0) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %1 : tensor<1x8xf32, #nn.extent<0>>
+}

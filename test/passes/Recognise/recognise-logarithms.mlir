@@ -191,3 +191,81 @@ func.func @low_threshold(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, 
   %y = nn.elementwise <select> (%g, %x, %s) : (tensor<1x8xi1, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
   return %y : tensor<1x8xf32, #nn.extent<0>>
 }
+
+// exp(x) / (1 + exp(x)).
+// CHECK-LABEL: func.func @quotient_of_exponentials
+func.func @quotient_of_exponentials(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[Y:.*]] = nn.elementwise <sigmoid> (%arg0)
+  // CHECK-NEXT: return %[[Y]]
+  %c = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %0 = nn.elementwise <exp> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <add> (%c, %0) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <div> (%0, %1) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %2 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// 1 / (1 + exp(-x)).
+// CHECK-LABEL: func.func @written_out_sigmoid
+func.func @written_out_sigmoid(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[Y:.*]] = nn.elementwise <sigmoid> (%arg0)
+  // CHECK-NEXT: return %[[Y]]
+  %c = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %0 = nn.elementwise <neg> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <exp> (%0) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <add> (%1, %c) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %3 = nn.elementwise <div> (%c, %2) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %3 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// exp(2x) / (1 + exp(x)) is none.
+// CHECK-LABEL: func.func @another_quotient
+func.func @another_quotient(%x: tensor<1x8xf32, #nn.extent<0>>, %z: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK-NOT: sigmoid
+  // CHECK: nn.elementwise <div>
+  %c = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %0 = nn.elementwise <exp> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <exp> (%z) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <add> (%1, %c) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %3 = nn.elementwise <div> (%0, %2) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %3 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// log(p / (1 - p)) of a sigmoid between 0.25 and 0.75, whose logits are -log(3) and log(3).
+// CHECK-LABEL: func.func @logit
+func.func @logit(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK-DAG: %[[LOW:.*]] = nn.constant {{.*}}dense<-1.09861231> 
+  // CHECK-DAG: %[[HIGH:.*]] = nn.constant {{.*}}dense<1.09861231>
+  // CHECK: %[[A:.*]] = nn.elementwise <max> (%arg0, %[[LOW]])
+  // CHECK: %[[Y:.*]] = nn.elementwise <min> (%[[A]], %[[HIGH]])
+  // CHECK: return %[[Y]]
+  %c = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %low = nn.constant {value = dense<0.25> : tensor<f32>} : tensor<f32>
+  %high = nn.constant {value = dense<0.75> : tensor<f32>} : tensor<f32>
+  %0 = nn.elementwise <sigmoid> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <max> (%0, %low) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <min> (%1, %high) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %3 = nn.elementwise <sub> (%c, %2) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %4 = nn.elementwise <div> (%2, %3) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %5 = nn.elementwise <log> (%4) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %5 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// The same bounds as exporters write them.
+// CHECK-LABEL: func.func @chosen_bounds
+func.func @chosen_bounds(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[A:.*]] = nn.elementwise <min> (%arg0,
+  // CHECK: %[[Y:.*]] = nn.elementwise <max> (%[[A]],
+  // CHECK: return %[[Y]]
+  %c = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %low = nn.constant {value = dense<0.25> : tensor<f32>} : tensor<f32>
+  %high = nn.constant {value = dense<0.75> : tensor<f32>} : tensor<f32>
+  %0 = nn.elementwise <sigmoid> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <gt> (%high, %0) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xi1, #nn.extent<0>>
+  %2 = nn.elementwise <select> (%1, %0, %high) : (tensor<1x8xi1, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %3 = nn.elementwise <lt> (%2, %low) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xi1, #nn.extent<0>>
+  %4 = nn.elementwise <select> (%3, %low, %2) : (tensor<1x8xi1, #nn.extent<0>>, tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %5 = nn.elementwise <sub> (%c, %4) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %6 = nn.elementwise <div> (%4, %5) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %7 = nn.elementwise <log> (%6) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %7 : tensor<1x8xf32, #nn.extent<0>>
+}
