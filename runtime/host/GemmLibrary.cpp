@@ -2,7 +2,12 @@
 #include "runtime/host/GemmLibrary.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
+#include <cstdint>
 #include <dlfcn.h>
+#include <link.h>
+#include <span>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 namespace accum::runtime {
@@ -19,6 +24,29 @@ std::vector<std::string> libraryNames() {
     names.push_back("libdnnl.so.3." + std::to_string(minor));
   names.push_back("libdnnl.so");
   return names;
+}
+
+/// Starting up touches a fourth of the library's pages, of which products need few again. Those come back
+/// from the page cache.
+void releaseReadOnlyPages(const void *symbol) {
+  Dl_info info;
+  link_map *map = nullptr;
+  if (dladdr1(symbol, &info, reinterpret_cast<void **>(&map), RTLD_DL_LINKMAP) == 0 || !map)
+    return;
+  auto release = [](dl_phdr_info *object, size_t, void *base) {
+    if (object->dlpi_addr != *static_cast<ElfW(Addr) *>(base))
+      return 0;
+    const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    for (const ElfW(Phdr) &part : std::span(object->dlpi_phdr, object->dlpi_phnum))
+      if (part.p_type == PT_LOAD && (part.p_flags & PF_W) == 0) {
+        uintptr_t begin = (object->dlpi_addr + part.p_vaddr) / page * page;
+        madvise(reinterpret_cast<void *>(begin), object->dlpi_addr + part.p_vaddr + part.p_memsz - begin,
+                MADV_DONTNEED);
+      }
+    return 1;
+  };
+  ElfW(Addr) base = map->l_addr;
+  dl_iterate_phdr(release, &base);
 }
 
 } // namespace
@@ -55,6 +83,7 @@ Status loadGemmLibrary() {
     keepLibrarySingle(threads);
   library.bf16Gemm = reinterpret_cast<Bf16GemmFn>(dlsym(handle, "dnnl_gemm_bf16bf16f32"));
   library.sgemm = reinterpret_cast<SgemmFn>(sgemm);
+  releaseReadOnlyPages(sgemm);
   return {};
 }
 
