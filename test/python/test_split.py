@@ -124,7 +124,7 @@ def test_texts_of_several_lengths():
     known = one.state_dict()
     for name, value in several.state_dict().items():
         numpy.testing.assert_allclose(value, known[name], rtol=1e-4, atol=1e-5)
-    assert several.evaluate(pairs).loss == pytest.approx(one.evaluate(padded(pairs, 16)).loss, rel=1e-5)
+    assert several.evaluate([pairs]).loss == pytest.approx(one.evaluate(padded(pairs, 16)).loss, rel=1e-5)
     with pytest.raises(accum.DataError, match="relates those of its batch to each other"):
         several.step(pairs[:-1])
 
