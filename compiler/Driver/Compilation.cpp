@@ -155,6 +155,8 @@ LogicalResult Compilation::import() {
     train::recordWholeBatch(*module, options.batch);
   if (options.splitBatch)
     train::recordSplitBatch(*module, options.batch);
+  if (options.splitBatch && options.isOneOfSizes)
+    train::recordOneOfSplitSizes(*module);
   return success();
 }
 

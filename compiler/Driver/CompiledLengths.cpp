@@ -7,6 +7,7 @@
 #include "compiler/Driver/LengthPlanner.h"
 #include "compiler/Driver/LengthPlans.h"
 #include "compiler/Driver/Lengths.h"
+#include "compiler/Driver/SplitBatch.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Report/Explain.h"
 #include "passes/Schedule/Lengths.h"
@@ -332,10 +333,30 @@ static int chooseLengths(Options &options) {
   return 0;
 }
 
+/// Where samples are related: the nodes that do it are those of every size. Nothing, and an error was said,
+/// where the options leave no such compilation.
+static bool settleSplitOfSizes(Options &options) {
+  const LengthOptions &lengths = options.lengths;
+  Options one = options;
+  for (size_t dim = 0; dim < lengths.dims.size(); ++dim)
+    one.dims.emplace_back(lengths.dims[dim],
+                          lengths.longest.empty() ? lengths.sizes.back()[dim] : lengths.longest[dim]);
+  one.lengths = {};
+  one.isOneOfSizes = true;
+  auto settled = settleSplit(one, checkOnce);
+  if (!settled)
+    return false;
+  options.splitBatch = settled->splitBatch;
+  options.meeting = settled->meeting;
+  return true;
+}
+
 int compileLengths(const Options &given) {
   Options options = given;
   if (std::string why = misfitOfLengths(options); !why.empty())
     return fail(options, 2, why);
+  if (options.onCrossBatch == "split" && !settleSplitOfSizes(options))
+    return 2;
   if (!options.lengths.longest.empty())
     if (int code = chooseLengths(options))
       return code;

@@ -97,11 +97,10 @@ std::string misfitOfLengths(const Options &options) {
   const std::string &dim = options.lengths.dims.front();
   if (isDump(options.model))
     return fmt::format("--dim {}: a dump has one size: leave --dim out [usage]", dim);
-  if (options.onCrossBatch != "reject")
-    return fmt::format(
-        "--dim {}: several sizes of a batch whose samples are related are not built yet: leave "
-        "--on-cross-batch {} out, or --dim {}=SIZE [not-built]",
-        dim, options.onCrossBatch, dim);
+  if (options.onCrossBatch == "disable")
+    return fmt::format("--dim {}: a whole batch at once has one size: --on-cross-batch split, or --dim "
+                       "{}=SIZE [usage]",
+                       dim, dim);
   if (options.outputsAsked() != "auto" && options.outputsAsked() != "none")
     return fmt::format(
         "--dim {}: --outputs {}: padding is proved not to reach the loss, and nothing of outputs: "

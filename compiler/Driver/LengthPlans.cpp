@@ -147,7 +147,8 @@ std::vector<int64_t> chooseMicroBatches(const Options &options,
 
 /// Lines that grow with the number of micro-steps.
 static bool isPerMicroStep(const planner::TimeLine &line) {
-  return line.name == "micro-steps" || line.name == "recomputation" || line.name == "feed";
+  return line.name == "micro-steps" || line.name == "recomputation" || line.name == "feed" ||
+         line.name == "encode";
 }
 
 double microStepSeconds(const planner::Plan &plan) {

@@ -4,14 +4,12 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Check/RowMasks.h"
 
 using namespace mlir;
 
 namespace accum::driver {
 namespace {
-
-/// No name of a framework has a space.
-constexpr llvm::StringLiteral kPosition = "sample position";
 
 func::FuncOp forwardOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("forward"); }
 
@@ -41,19 +39,6 @@ SmallVector<int64_t> numberedAs(Value drawn) {
   return shape;
 }
 
-/// Before the inputs that every run has.
-void addPositions(ModuleOp module) {
-  func::FuncOp forward = forwardOf(module);
-  Builder builder(module.getContext());
-  auto type = nn::Placement::batched(0).place(RankedTensorType::get({1}, builder.getI64Type()));
-  auto attributes = builder.getDictionaryAttr(
-      {builder.getNamedAttr("train.name", builder.getStringAttr(kPosition)),
-       builder.getNamedAttr("train.synthesize", builder.getStringAttr("position"))});
-  [[maybe_unused]] LogicalResult inserted =
-      forward.insertArgument(forward.getNumArguments() - 2, type, attributes, forward.getLoc());
-  assert(succeeded(inserted));
-}
-
 } // namespace
 
 LogicalResult keyDraws(ArrayRef<ModuleOp> sizes) {
@@ -73,7 +58,7 @@ LogicalResult keyDraws(ArrayRef<ModuleOp> sizes) {
       if (shape != numberedAs(draw->getResult(0)))
         draw->setAttr("keyed", DenseI64ArrayAttr::get(module.getContext(), shape));
     }
-    addPositions(module);
+    addPositionArgument(forwardOf(module));
   }
   return success();
 }

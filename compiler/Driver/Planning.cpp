@@ -44,7 +44,7 @@ planner::Options optionsOf(const Options &options, Messages &messages, bool &goo
 /// A graph whose batch is in its shapes has one size.
 LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Messages &messages) {
   auto whole = train::wholeBatchOf(module), split = train::splitBatchOf(module);
-  if (split && asked.batch != *split)
+  if (split && asked.batch != *split && !train::isOneOfSplitSizes(module)) // which has its share of it
     return report(
         {fmt::format("the dump is of a batch of {}, which is split where its samples meet: --batch {}",
                      *split, *split),
@@ -275,8 +275,9 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
     return failure();
   if (planner::Status status = planner::check(form->problem); !status)
     return report(status.error(), messages);
-  if (auto misfit = train::splitBatchOf(module) ? misfitOfSplit(form->problem, asked.batch) : std::nullopt)
-    return report(*misfit, messages);
+  if (auto batch = train::splitBatchOf(module))
+    if (auto misfit = misfitOfSplit(form->problem, *batch))
+      return report(*misfit, messages);
   if (apart)
     searchBoth(module, *apart, *profile, asked, options, *form, planning);
   else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step's phases: what they are, what they hand to each other, how they are written.
 #include "dialects/Train/Phases.h"
+#include "dialects/Train/SplitBatch.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -126,7 +127,8 @@ void dropUnusedCaptures(StepOp step) {
 
 PhaseOp onceBefore(PhaseOp phase) {
   for (Operation *op = phase->getPrevNode(); op; op = op->getPrevNode())
-    if (auto once = dyn_cast<PhaseOp>(op); once && !once.getLoop() && !once.updates())
+    if (auto once = dyn_cast<PhaseOp>(op);
+        once && !once.getLoop() && !once.updates() && !once->hasAttr(kLeavesInState))
       return once;
   OpBuilder builder(phase);
   auto once = PhaseOp::create(builder, phase.getLoc(), "prologue", /*loop=*/false,

@@ -22,8 +22,8 @@ mlir::Value keptValue(mlir::Value value);
 
 void dropUnusedCaptures(StepOp step);
 
-/// The last phase before `phase` that runs once and updates nothing; where there is none, a new one right
-/// before it.
+/// The last phase before `phase` that runs once, updates nothing and leaves nothing in the state; where there
+/// is none, a new one right before it.
 PhaseOp onceBefore(PhaseOp phase);
 
 /// Of an argument of the step.

@@ -3,6 +3,7 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/NN/Views.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -11,6 +12,7 @@
 using namespace mlir;
 
 static constexpr llvm::StringLiteral kSplitBatch = "accum.split_batch";
+static constexpr llvm::StringLiteral kOneOfSplitSizes = "accum.one_of_split_sizes";
 
 std::optional<int64_t> accum::train::splitBatchOf(Operation *module) {
   auto attr = module->getAttrOfType<IntegerAttr>(kSplitBatch);
@@ -19,6 +21,23 @@ std::optional<int64_t> accum::train::splitBatchOf(Operation *module) {
 
 void accum::train::recordSplitBatch(Operation *module, int64_t batch) {
   module->setAttr(kSplitBatch, IntegerAttr::get(IntegerType::get(module->getContext(), 64), batch));
+}
+
+bool accum::train::isOneOfSplitSizes(Operation *module) { return module->hasAttr(kOneOfSplitSizes); }
+
+void accum::train::recordOneOfSplitSizes(Operation *module) {
+  module->setAttr(kOneOfSplitSizes, UnitAttr::get(module->getContext()));
+}
+
+std::string accum::train::nameInState(PhaseOp phase, size_t result) {
+  auto name = phase->getAttrOfType<StringAttr>(kLeavesInState);
+  if (!name)
+    return {};
+  ValueRange values = phase.getYield().getValues();
+  size_t first = 0;
+  while (nn::behindViews(values[first]) != nn::behindViews(values[result]))
+    ++first;
+  return (name.getValue() + "." + std::to_string(first)).str();
 }
 
 bool accum::train::relatesSamples(PhaseOp phase) {

@@ -5,6 +5,7 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/SetVector.h"
 #include <optional>
+#include <string>
 
 namespace accum::train {
 
@@ -13,9 +14,23 @@ namespace accum::train {
 std::optional<int64_t> splitBatchOf(mlir::Operation *module);
 void recordSplitBatch(mlir::Operation *module, int64_t batch);
 
+/// Whether the module is such a graph at one of several sizes of a dimension, which are compiled into one
+/// program: samples are then told by their positions in the batch, since each size has some of them, and what
+/// is computed once on the whole batch is computed for all sizes.
+bool isOneOfSplitSizes(mlir::Operation *module);
+void recordOneOfSplitSizes(mlir::Operation *module);
+
 /// On a loop, a unit attribute: it goes on from the derivative that an earlier phase has found. The loss
 /// tells nothing of its forward part, only where its ops come from does.
 inline constexpr llvm::StringLiteral kGoesOn = "train.goes_on";
+
+/// On a phase that runs once, a string: its results lie in the state, as scalars of this name and their
+/// number, where the steps of all sizes find them.
+inline constexpr llvm::StringLiteral kLeavesInState = "train.leaves_in_state";
+
+/// The name of what such a phase leaves as a result; empty for results of others. A value that is left twice
+/// has one name.
+std::string nameInState(PhaseOp phase, size_t result);
 
 /// Whether a phase runs once on the whole batch, where its samples meet. Requires: placements.
 bool relatesSamples(PhaseOp phase);

@@ -87,8 +87,10 @@ LogicalResult checkPlacement(ModuleOp module, Verdict &verdict) {
   }
   if (!verdict.accepted())
     return failure();
-  if (splitAt)
-    joinWhole(forward, whole, *splitAt, forward.getArguments().back());
+  if (splitAt) {
+    Value positions = train::isOneOfSplitSizes(module) ? addPositionArgument(forward) : Value();
+    joinWhole(forward, whole, *splitAt, forward.getArguments().back(), positions);
+  }
   if (auto predict = module.lookupSymbol<func::FuncOp>(train::kPredictFunction))
     placeOutputs(predict, forward, verdict);
   // Sums of which only the total is used.

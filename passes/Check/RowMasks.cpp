@@ -37,6 +37,24 @@ Value addRowArguments(func::FuncOp forward) {
   return argument;
 }
 
+Value addPositionArgument(func::FuncOp forward) {
+  constexpr llvm::StringLiteral kName = "sample position"; // no name of a framework has a space
+  constexpr llvm::StringLiteral kRule = "train.synthesize";
+  Builder builder(forward.getContext());
+  unsigned index = forward.getNumArguments() - 2;
+  if (index > 0)
+    if (auto rule = forward.getArgAttrOfType<StringAttr>(index - 1, kRule);
+        rule && rule.getValue() == "position")
+      return forward.getArgument(index - 1);
+  auto type = nn::Placement::batched(0).place(RankedTensorType::get({1}, builder.getI64Type()));
+  auto attributes =
+      builder.getDictionaryAttr({builder.getNamedAttr("train.name", builder.getStringAttr(kName)),
+                                 builder.getNamedAttr(kRule, builder.getStringAttr("position"))});
+  [[maybe_unused]] LogicalResult inserted = forward.insertArgument(index, type, attributes, forward.getLoc());
+  assert(succeeded(inserted));
+  return forward.getArgument(index);
+}
+
 /// The number that the batch size is multiplied by wherever it is used: how many targets a sample has. 1
 /// where it is used otherwise too, or times several numbers.
 static int64_t targetsPerSample(ArrayRef<nn::BatchSizeOp> sizes) {

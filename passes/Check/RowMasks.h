@@ -10,6 +10,10 @@ namespace accum {
 /// global batch). Returns `valid`.
 mlir::Value addRowArguments(mlir::func::FuncOp forward);
 
+/// Adds the argument with the position of each sample in the global batch, before those, where it is not
+/// there. Requires: those are there.
+mlir::Value addPositionArgument(mlir::func::FuncOp forward);
+
 /// Replaces nn.batch_size by the total of the valid rows. Returns it, null where nothing needs it.
 mlir::Value countSamples(mlir::func::FuncOp forward, mlir::Value valid);
 

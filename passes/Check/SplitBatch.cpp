@@ -37,8 +37,8 @@ Type summedIn(Type element) {
 
 class Joiner {
 public:
-  Joiner(Operation *before, int64_t batch, Value firstRow)
-      : builder(before), batch(batch), firstRow(firstRow) {}
+  Joiner(Operation *before, int64_t batch, Value firstRow, Value positions)
+      : builder(before), batch(batch), firstRow(firstRow), places(positions) {}
 
   /// The value of the whole batch.
   Value enter(Value value);
@@ -179,10 +179,10 @@ void placeWhole(func::FuncOp whole) {
     argument.setType(nn::Placement::whole().place(argument.getType()));
 }
 
-void joinWhole(func::FuncOp forward, func::FuncOp whole, int64_t batch, Value firstRow) {
+void joinWhole(func::FuncOp forward, func::FuncOp whole, int64_t batch, Value firstRow, Value positions) {
   Block &block = forward.getBody().front(), &rest = whole.getBody().front();
   Operation *terminator = block.getTerminator();
-  Joiner joiner(terminator, batch, firstRow);
+  Joiner joiner(terminator, batch, firstRow, positions);
   SmallVector<Value> arguments;
   for (Value value : terminator->getOperands())
     arguments.push_back(joiner.enter(value));

@@ -67,6 +67,9 @@ SmallVector<Value> StepBuilder::closeMeeting(ArrayRef<Value> left) {
   SmallVector<Type> types(ValueRange(values).getTypes());
   meet = leave(meet, values, {}, {});
   meet = train::withResults(meet, types, SmallVector<int64_t>(types.size(), -1));
+  if (train::isOneOfSplitSizes(step->getParentOp()))
+    meet->setAttr(train::kLeavesInState,
+                  builder.getStringAttr(purpose == Trains ? "whole" : "whole of evaluation"));
   loop = addPhase(purpose == Trains ? "micro" : "evaluation", /*isLoop=*/true, "micro-steps");
   loop->setAttr(train::kGoesOn, builder.getUnitAttr());
   bringKnown(loop, micro);

@@ -7,6 +7,7 @@
 #include "dialects/Train/GemmShape.h"
 #include "dialects/Train/Phases.h"
 #include "dialects/Train/RowPitch.h"
+#include "dialects/Train/SplitBatch.h"
 #include "passes/Fuse/Passes.h"
 
 using namespace mlir;
@@ -94,7 +95,8 @@ Value StepPitches::owner(Value value) const {
 /// What later phases see of a value that leaves a phase which runs once; nothing for other uses.
 std::optional<SmallVector<Value>> StepPitches::seenLater(OpOperand &use) const {
   auto phase = dyn_cast<train::PhaseOp>(use.getOwner()->getParentOp());
-  if (!phase || phase.getLoop() || !isa<train::YieldOp>(use.getOwner()))
+  if (!phase || phase.getLoop() || !isa<train::YieldOp>(use.getOwner()) ||
+      phase->hasAttr(train::kLeavesInState))
     return std::nullopt;
   SmallVector<Value> arguments;
   for (OpOperand &later : phase->getResult(use.getOperandNumber()).getUses())

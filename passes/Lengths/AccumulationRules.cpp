@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What cutting the batch adds to a graph passes on what it is given.
+#include "dialects/NN/Boundary.h"
 #include "passes/Lengths/Site.h"
 
 using namespace mlir;
@@ -10,6 +11,8 @@ namespace {
 /// Of a sum over the samples: what is zero in all of them.
 LogicalResult total(nn::TotalOp op, Site &site, Results results) {
   Facts &result = results[0] = *site.operands[0];
+  if (op && nn::isCut(op) && !result.axes.empty())
+    return site.refuseEntry(op.getResult());
   result.length = result.below = std::nullopt;
   result.diagonal = {};
   for (RaggedAxis &axis : result.axes) {

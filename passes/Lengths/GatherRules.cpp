@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexed reads: along positions, the index must be one that the sample has.
+#include "dialects/NN/Boundary.h"
 #include "passes/Lengths/Site.h"
 
 using namespace mlir;
@@ -150,8 +151,11 @@ LogicalResult gatherElements(nn::GatherElementsOp op, Site &site, Results result
 
 /// Adds rows to a table at indices: what has positions must be zero after the end.
 template <class Op> LogicalResult scatterAdd(Op op, Site &site, Results results) {
+  bool enters = llvm::any_of(op->getUsers(), nn::isCut);
   for (const Facts *operand : site.operands)
-    if (!operand->axes.empty())
+    if (!operand->axes.empty() && enters)
+      return site.refuseEntry(op.getUpdates());
+    else if (!operand->axes.empty())
       return site.refuse("adds up values with positions by their index",
                          "select by a mask in place of writing at an index");
   results[0].isFinite = site.operands[1]->isFinite;

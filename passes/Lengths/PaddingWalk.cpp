@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forward walk: from what inputs hold after the end to what the loss depends on.
 #include "passes/Lengths/PaddingWalk.h"
+#include "dialects/NN/Placement.h"
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Lengths/Drift.h"
 #include "passes/Lengths/Site.h"
@@ -98,7 +99,9 @@ LogicalResult PaddingWalk::settle(Site &site, Value result, Facts &known) {
     if (failed(measure(site, result, axis)))
       return failure();
   for (int64_t axis = 0, rank = cast<RankedTensorType>(result.getType()).getRank(); axis < rank; ++axis)
-    if (sizes.isRagged(result, axis) && !known.along(axis))
+    if (sizes.isRagged(result, axis) && nn::Placement::of(result.getType()).isWhole())
+      return site.refuseEntry(result);
+    else if (sizes.isRagged(result, axis) && !known.along(axis))
       return site.refuse("makes a value of shape " + site.shape(result) + " whose axis " + Twine(axis) +
                          " depends on the dimension where no operand has it");
   normalise(known);

@@ -12,6 +12,12 @@ LogicalResult Site::refuse(const Twine &why, StringRef out) {
   return failure();
 }
 
+LogicalResult Site::refuseEntry(Value value) {
+  return refuse("makes a value of shape " + shape(value) +
+                    " that enters where samples meet with all of its positions",
+                "pool the positions of a sample first: a mean under the attention mask, or the first token");
+}
+
 std::optional<Fill> Site::fill(unsigned operand, int64_t axis) const {
   const Facts &facts = *operands[operand];
   if (facts.number)

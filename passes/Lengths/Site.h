@@ -19,6 +19,8 @@ struct Site {
   std::string sentence = {}, wayOut = {};
 
   llvm::LogicalResult refuse(const llvm::Twine &why, llvm::StringRef out = "");
+  /// A value with positions that enters where samples meet, where nothing is computed at each size.
+  llvm::LogicalResult refuseEntry(mlir::Value value);
   /// What stands along `axis` of an operand after the end, where it has no ragged axis too (a number
   /// everywhere), and tables are looked at.
   std::optional<Fill> fill(unsigned operand, int64_t axis) const;

@@ -9,6 +9,7 @@
 #include "dialects/Train/CommandTail.h"
 #include "dialects/Train/Phases.h"
 #include "dialects/Train/RowPitch.h"
+#include "dialects/Train/SplitBatch.h"
 #include "passes/Plan/CommandShape.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Plan/Slices.h"
@@ -222,6 +223,8 @@ private:
 
   static bool needsBuffer(train::CommandOp command, OpResult result) {
     if (llvm::is_contained(command.getAccumulate(), static_cast<int64_t>(result.getResultNumber())))
+      return false;
+    if (command->getParentOp()->hasAttr(train::kLeavesInState) && isYielded(result))
       return false;
     return !llvm::any_of(result.getUsers(), llvm::IsaPred<train::StoreOp>);
   }

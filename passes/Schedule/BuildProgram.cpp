@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of commands and their plans -> device.program.
 #include "dialects/Train/Outputs.h"
+#include "dialects/Train/SplitBatch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Schedule/Lengths.h"
 #include "passes/Schedule/Passes.h"
@@ -50,10 +51,11 @@ static bool isEmpty(train::PhaseOp phase) {
   return llvm::hasSingleElement(phase.getBlock()) && !phase.getLoop();
 }
 
-/// The phases that run once and that `phase` reads, in order.
+/// The phases that run once and that `phase` reads, in order; without those that leave it in the state.
 static void collectOnce(train::PhaseOp phase, llvm::SetVector<Operation *> &earlier) {
   for (Value value : phase.getCaptures())
-    if (auto once = value.getDefiningOp<train::PhaseOp>(); once && !once.getLoop() && !isEmpty(once)) {
+    if (auto once = value.getDefiningOp<train::PhaseOp>();
+        once && !once.getLoop() && !isEmpty(once) && !once->hasAttr(train::kLeavesInState)) {
       collectOnce(once, earlier);
       earlier.insert(once);
     }
@@ -95,7 +97,8 @@ LogicalResult RegionSchedule::build() {
       continue;
     }
     ++number;
-    bool isPrepared = all.size() > 1 && !phase.updates(); // by each loop that needs it
+    // By each loop that needs it.
+    bool isPrepared = all.size() > 1 && !phase.updates() && !phase->hasAttr(train::kLeavesInState);
     if (isEmpty(phase) || isPrepared)
       continue;
     if (all.size() > 1 && failed(prepare(largest(), phase)))

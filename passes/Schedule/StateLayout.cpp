@@ -3,6 +3,7 @@
 #include "passes/Schedule/StateLayout.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/Train/OneParameter.h"
+#include "dialects/Train/SplitBatch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/artifact/Optimizers.h"
 #include "llvm/ADT/MapVector.h"
@@ -15,18 +16,25 @@ namespace {
 
 using NamedTypes = llvm::MapVector<StringRef, RankedTensorType>;
 
-/// Adds the string targets of a yield.
-LogicalResult addScalars(train::YieldOp yield, NamedTypes &scalars) {
-  for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
-    auto name = dyn_cast<StringAttr>(target);
-    if (!name)
-      continue;
-    RankedTensorType type = nn::slabOf(value.getType());
-    // Another shape of as many elements is a view of the same bytes.
-    RankedTensorType known = scalars.try_emplace(name.getValue(), type).first->second;
-    if (known.getElementType() != type.getElementType() || known.getNumElements() != type.getNumElements())
-      return yield.emitOpError("names `") << name.getValue() << "`, which has another type elsewhere";
-  }
+/// Another shape of as many elements is a view of the same bytes.
+LogicalResult addScalar(train::YieldOp yield, StringAttr name, Value value, NamedTypes &scalars) {
+  RankedTensorType type = nn::slabOf(value.getType());
+  RankedTensorType known = scalars.try_emplace(name.getValue(), type).first->second;
+  if (known.getElementType() != type.getElementType() || known.getNumElements() != type.getNumElements())
+    return yield.emitOpError("names `") << name.getValue() << "`, which has another type elsewhere";
+  return success();
+}
+
+/// Adds the string targets of a phase, and what it leaves in the state.
+LogicalResult addScalars(train::PhaseOp phase, NamedTypes &scalars) {
+  train::YieldOp yield = phase.getYield();
+  for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets()))
+    if (auto name = dyn_cast<StringAttr>(target); name && failed(addScalar(yield, name, value, scalars)))
+      return failure();
+  for (auto [number, value] : llvm::enumerate(yield.getValues()))
+    if (std::string name = train::nameInState(phase, number); !name.empty())
+      if (failed(addScalar(yield, StringAttr::get(phase.getContext(), name), value, scalars)))
+        return failure();
   return success();
 }
 
@@ -234,7 +242,7 @@ static FailureOr<StateContents> contentsOf(ModuleOp module) {
   scalars["loss"] = RankedTensorType::get({}, Float64Type::get(module.getContext()));
   for (auto each : module.getOps<train::StepOp>()) {
     for (train::PhaseOp phase : each.getPhases())
-      if (failed(addScalars(phase.getYield(), scalars)))
+      if (failed(addScalars(phase, scalars)))
         return failure();
   }
   Builder builder(module.getContext());

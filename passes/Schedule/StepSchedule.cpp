@@ -3,6 +3,7 @@
 #include "passes/Schedule/StepSchedule.h"
 #include "dialects/NN/Views.h"
 #include "dialects/Train/Outputs.h"
+#include "dialects/Train/SplitBatch.h"
 #include "passes/Schedule/GradientSums.h"
 #include "passes/Schedule/UpdateSchedule.h"
 
@@ -21,12 +22,15 @@ Place StepSchedule::placeOfInput(BlockArgument input) {
   return {space, number, type, train::inputName(input).str()};
 }
 
-/// A loop leaves sums in the state, other phases leave what their commands wrote.
+/// A loop leaves sums in the state, other phases leave what their commands wrote, which may lie there, too.
 FailureOr<Place> StepSchedule::placeOfResult(OpResult result) {
   auto phase = cast<train::PhaseOp>(result.getOwner());
   unsigned number = result.getResultNumber();
+  auto type = cast<RankedTensorType>(result.getType());
   if (phase.getLoop())
-    return buffers.target(phase.getAccumulators()[number], cast<RankedTensorType>(result.getType()));
+    return buffers.target(phase.getAccumulators()[number], type);
+  if (std::string name = train::nameInState(phase, number); !name.empty())
+    return buffers.scalar(name, type);
   if (const Place *place = buffers.find(phase.getYield().getValues()[number]))
     return *place;
   return phase.emitOpError("yields a value that is in no buffer");
@@ -133,6 +137,10 @@ LogicalResult StepSchedule::buildOnce(train::PhaseOp phase) {
 
 LogicalResult StepSchedule::buildCommands(train::PhaseOp phase) {
   Block &body = phase.getBlock();
+  for (auto [number, value] : llvm::enumerate(phase.getYield().getValues()))
+    if (std::string name = train::nameInState(phase, number); !name.empty())
+      buffers.place(nn::behindViews(value),
+                    buffers.scalar(name, cast<RankedTensorType>(nn::behindViews(value).getType())));
   for (auto command : body.getOps<train::CommandOp>())
     if (auto unit = command.getCopiesUnit()) {
       auto type = cast<RankedTensorType>(command.getResult(0).getType());

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 from typing import Any, Mapping, Sequence
 
 from . import _options
@@ -24,9 +25,22 @@ def _extent(value: Any) -> int | None:
     return int(shape[axis]) if len(shape) > axis else None
 
 
+_OF_TEXT = re.compile(r"(.+?)_?(input_ids|attention_mask|token_type_ids|ids|mask)$")
+
+
+def _own_texts(batch: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, str]:
+    """Ids and masks of further texts of a sample, such as `positive_ids` and `positive_mask`, which have a length of their own."""
+    axes: dict[str, str] = {}
+    for name, value in batch.items():
+        text = _OF_TEXT.match(name)
+        if text and name not in known and axis_of(value) == 1 and len(getattr(value, "shape", ())) == 2:
+            axes[name] = f"{text[1]}_{LENGTH}"
+    return axes
+
+
 def padded_axes(module: Any, batch: Mapping[str, Any]) -> dict[str, str]:
     """The dimension that the positions of an array are (`axis_of`), by the array's name. What an encoder-decoder's decoder sees has a length
-    of its own."""
+    of its own, and so have texts that are wider or narrower than the first one."""
     leader = next((name for name in _LEADERS if name in batch), None)
     if leader is None:
         leader = next((name for name, value in batch.items() if _extent(value)), None)
@@ -40,7 +54,7 @@ def padded_axes(module: Any, batch: Mapping[str, Any]) -> dict[str, str]:
     extents = {_extent(batch[name]) for name in of_decoder} - {None}
     if len(extents) == 1:
         axes.update({name: TARGET_LENGTH for name in of_decoder if _extent(batch[name])})
-    return axes
+    return {**axes, **_own_texts(batch, {**axes, **dict.fromkeys(of_decoder, TARGET_LENGTH)})}
 
 
 def widest(batch: Mapping[str, Any], axes: Mapping[str, str]) -> dict[str, int]:

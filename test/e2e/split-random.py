@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random graphs whose samples meet, in micro-batches and whole, in f64: loss and gradients are equal, or the graph is refused.
 
-Usage: split-random.py FOLDER FIRST COUNT [SAMPLES]: seeds FIRST .. FIRST + COUNT - 1, on 7 or 12 samples where SAMPLES is not given.
-From 512 on values of pairs are in tiles.
+Usage: split-random.py FOLDER FIRST COUNT [SAMPLES | --lengths]: seeds FIRST .. FIRST + COUNT - 1, on 7 or 12 samples where SAMPLES is not
+given. From 512 on values of pairs are in tiles. --lengths: samples have positions, which encoders take the mean of, and are split at
+several sizes.
 """
 import array
 import json
@@ -17,19 +18,21 @@ import tensors
 sys.path.insert(0, str(MODELS))
 from onnx_graph import FLOAT, INT64, Graph
 
-WIDTH, TOLERANCE = 3, 1e-10
+WIDTH, TOLERANCE, SIZES = 3, 1e-10, (2, 3, 6)
 
 
 class Drawn:
     """A graph of one or two encoders, and of values by what their axes are: samples and features, pairs of samples, samples, none."""
 
-    def __init__(self, draw, path):
+    def __init__(self, draw, path, has_lengths):
         self.draw, self.graph, self.sizes = draw, Graph(path.name + ".data"), {}
         labels = self.graph.input("labels", INT64, ["batch"])
         self.same = self.cast(self.node("Equal", self.axis(labels, 1), self.axis(labels, 0)))
-        inputs = [self.graph.input(name, FLOAT, ["batch", WIDTH]) for name in ("x", "y")[:draw.choice((1, 2))]]
+        places = ["length"] if has_lengths else []
+        inputs = [self.graph.input(name, FLOAT, ["batch", *places, WIDTH]) for name in ("x", "y")[:draw.choice((1, 2))]]
+        mask = self.cast(self.graph.input("mask", INT64, ["batch", "length"])) if has_lengths else None
         weights = [self.parameter(f"w{i}", [WIDTH, WIDTH]) for i in range(draw.choice((1, len(inputs))))]
-        self.rows = [self.node("Tanh", self.node("MatMul", x, weights[i % len(weights)])) for i, x in enumerate(inputs)]
+        self.rows = [self.pooled(self.node("Tanh", self.node("MatMul", x, weights[i % len(weights)])), mask) for i, x in enumerate(inputs)]
         if draw.random() < 0.5:
             self.rows.append(self.node("Tanh", self.node("Mul", self.rows[0], self.parameter("scale", [1]))))
         self.pairs, self.vectors, self.numbers = [self.scores()], [], []
@@ -46,6 +49,12 @@ class Drawn:
     def parameter(self, name, shape):
         self.sizes[name] = shape
         return self.graph.parameter(name, shape)
+
+    def pooled(self, value, mask):
+        """The mean of a sample's real positions."""
+        if mask is None:
+            return value
+        return self.node("Div", self.total(self.node("Mul", value, self.axis(mask, 2)), [1]), self.total(mask, [1], keepdims=1))
 
     def axis(self, value, at):
         return self.node("Unsqueeze", value, self.graph.constant([at]))
@@ -128,11 +137,17 @@ class Drawn:
         return a
 
 
-def write_values(path, data, draw, samples, sizes):
+def write_values(path, data, draw, samples, sizes, has_lengths):
     numbers = [draw.uniform(-1, 1) for shape in sizes.values() for _ in range(shape[0] * shape[-1] if len(shape) > 1 else shape[0])]
     path.with_name(path.name + ".data").write_bytes(struct.pack(f"<{len(numbers)}f", *numbers))
-    values = {name: ("F32", [samples, WIDTH], struct.pack(f"<{samples * WIDTH}f", *(draw.uniform(-2, 2) for _ in range(samples * WIDTH))))
+    places = SIZES[-1:] if has_lengths else ()
+    count = samples * WIDTH * (places[0] if has_lengths else 1)
+    values = {name: ("F32", [samples, *places, WIDTH], struct.pack(f"<{count}f", *(draw.uniform(-2, 2) for _ in range(count))))
               for name in ("x", "y")}
+    if has_lengths:
+        lengths = [draw.randint(1, SIZES[-1]) for _ in range(samples)]
+        mask = [int(at < length) for length in lengths for at in range(SIZES[-1])]
+        values["mask"] = ("I64", [samples, *places], struct.pack(f"<{len(mask)}q", *mask))
     values["labels"] = ("I64", [samples], struct.pack(f"<{samples}q", *(draw.randrange(3) for _ in range(samples))))
     tensors.write(data, values)
 
@@ -152,13 +167,14 @@ def step(path, data, samples, *options):
     return values
 
 
-def agrees(seed, folder, samples):
+def agrees(seed, folder, samples, has_lengths):
     draw, path, data = random.Random(seed), folder / "drawn.onnx", folder / "data.safetensors"
-    drawn = Drawn(draw, path)
+    drawn = Drawn(draw, path, has_lengths)
     samples = samples or draw.choice((7, 12))
-    write_values(path, data, draw, samples, drawn.sizes)
-    expected = step(path, data, samples, "disable")
-    found = step(path, data, samples, "split", "--prefer", "memory", "--micro-batch", draw.randint(1, samples) if samples < 100 else 211)
+    write_values(path, data, draw, samples, drawn.sizes, has_lengths)
+    expected = step(path, data, samples, "disable", *(["--dim", f"length={SIZES[-1]}"] if has_lengths else []))
+    sizes = ["--dim", "length=" + ",".join(map(str, SIZES))] if has_lengths else ["--prefer", "memory"]
+    found = step(path, data, samples, "split", *sizes, "--micro-batch", draw.randint(1, samples) if samples < 100 else 211)
     if expected is None or found is None:
         return False
     most = max(abs(v) for values in expected.values() for v in values)
@@ -170,9 +186,10 @@ def agrees(seed, folder, samples):
 
 
 def main():
-    folder, first, count, samples = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int((sys.argv + ["0"])[4])
+    folder, first, count, has_lengths = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), "--lengths" in sys.argv
+    samples = 0 if has_lengths else int((sys.argv + ["0"])[4])
     folder.mkdir(parents=True, exist_ok=True)
-    equal = sum(agrees(seed, folder, samples) for seed in range(first, first + count))
+    equal = sum(agrees(seed, folder, samples, has_lengths) for seed in range(first, first + count))
     print(f"{equal} of {count} graphs are equal, {count - equal} refused")
 
 

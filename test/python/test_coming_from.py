@@ -125,8 +125,9 @@ def test_sentence_transformers():
 
     def drawn(count):
         torch.manual_seed(1)
-        return {f"{side}_{what}": torch.randint(1, 50, (count, 6)) if what == "ids" else torch.ones(count, 6, dtype=torch.long)
-                for side in ("anchor", "positive") for what in ("ids", "mask")}
+        masks = {side: (torch.arange(6) < torch.randint(1, 7, (count, 1))).long() for side in ("anchor", "positive")}
+        return {f"{side}_{what}": torch.randint(1, 50, (count, 6)) * mask if what == "ids" else mask
+                for side, mask in masks.items() for what in ("ids", "mask")}
 
     model, batch = sentence_transformers.SentenceTransformer(modules=[Encoder()], device="cpu"), drawn(2048)
     features = [{"input_ids": batch[f"{side}_ids"], "attention_mask": batch[f"{side}_mask"]} for side in ("anchor", "positive")]

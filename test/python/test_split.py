@@ -8,7 +8,8 @@ import pytest
 
 import accum
 
-MODEL = pathlib.Path(__file__).resolve().parents[1] / "models" / "split" / "infonce-dynamo.onnx"
+MODELS = pathlib.Path(__file__).resolve().parents[1] / "models" / "split"
+MODEL = MODELS / "infonce-dynamo.onnx"
 BATCH = 12
 
 
@@ -125,3 +126,55 @@ def test_experts_with_their_balance_loss_as_they_are():
     notices = check_steps(model, [dict(input_ids=ids, attention_mask=torch.ones_like(ids), labels=ids) for ids in tokens])
     assert any("batched_mm" in notice for notice in notices), notices
     assert getattr(model.config, "_experts_implementation", None) != "batched_mm"
+
+
+def texts(name, count, longest, seed):
+    draw = numpy.random.default_rng(seed)
+    lengths = [longest, *draw.integers(1, longest, count - 1)]
+    return [{f"{name}_ids": draw.integers(1, 24, length), f"{name}_mask": numpy.ones(length, numpy.int64)} for length in lengths]
+
+
+def padded(samples, width):
+    return {name: numpy.stack([numpy.pad(sample[name], (0, width - len(sample[name]))) for sample in samples]) for name in samples[0]}
+
+
+def test_texts_of_several_lengths():
+    pairs = [{**a, **p} for a, p in zip(texts("anchor", BATCH, 16, 1), texts("positive", BATCH, 16, 2))]
+    options = dict(batch=BATCH, on_cross_batch="split", optimizer="sgd", lr=0.1)
+    several = accum.Trainer(MODELS / "pairs-dynamo.onnx", micro_batch=3, dim={"sequence": [4, 9, 16], "target": [5, 8, 16]}, **options)
+    one = accum.Trainer(MODELS / "pairs-dynamo.onnx", dim={"sequence": 16, "target": 16}, **options)
+    assert len(several.plan.lengths) == 3
+    for _ in range(3):
+        assert several.step(pairs).loss == pytest.approx(one.step(padded(pairs, 16)).loss, rel=1e-5)
+    known = one.state_dict()
+    for name, value in several.state_dict().items():
+        numpy.testing.assert_allclose(value, known[name], rtol=1e-4, atol=1e-5)
+    assert several.evaluate([pairs]).loss == pytest.approx(one.evaluate(padded(pairs, 16)).loss, rel=1e-5)
+    with pytest.raises(accum.DataError, match="relates those of its batch to each other"):
+        several.step(pairs[:-1])
+
+
+def test_sizes_that_are_chosen():
+    torch = pytest.importorskip("torch")
+
+    class Loss(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.words = torch.nn.Embedding(24, 8)
+
+        def embed(self, ids, mask):
+            found = (torch.tanh(self.words(ids)) * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
+            return torch.nn.functional.normalize(found, dim=-1)
+
+        def forward(self, anchor_ids, anchor_mask, positive_ids, positive_mask):
+            scores = 20 * self.embed(anchor_ids, anchor_mask) @ self.embed(positive_ids, positive_mask).T
+            return torch.nn.functional.cross_entropy(scores, torch.arange(scores.shape[0]))
+
+    module = Loss()
+    short, long = texts("anchor", BATCH, 16, 3), texts("positive", BATCH, 24, 4)
+    batch = {name: torch.tensor(value) for name, value in {**padded(short, 16), **padded(long, 24)}.items()}
+    expected = module(**batch).item()
+    run = accum.Trainer(module, batch, batch=BATCH, on_cross_batch="split", lengths="auto", lr=0.1)
+    assert len(run.plan.lengths) > 1 and set(run.plan.lengths[0]["sizes"]) == {"length", "positive_length"}
+    assert run.step(batch).loss == pytest.approx(expected, rel=1e-5)
