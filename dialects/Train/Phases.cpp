@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step's phases: what they are, what they hand to each other, how they are written.
 #include "dialects/Train/Phases.h"
+#include "dialects/Train/SplitBatch.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -125,6 +126,9 @@ void dropUnusedCaptures(StepOp step) {
 }
 
 PhaseOp onceBefore(PhaseOp phase) {
+  // What runs on the way through the loop is too late for it.
+  if (auto kept = keptForward(phase->getParentOfType<StepOp>()); kept && kept->micro == phase)
+    phase = kept->encode;
   for (Operation *op = phase->getPrevNode(); op; op = op->getPrevNode())
     if (auto once = dyn_cast<PhaseOp>(op); once && !once.getLoop() && !once.updates())
       return once;

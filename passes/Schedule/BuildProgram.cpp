@@ -96,7 +96,7 @@ LogicalResult RegionSchedule::build() {
     }
     ++number;
     bool isPrepared = all.size() > 1 && !phase.updates(); // by each loop that needs it
-    if (isEmpty(phase) || isPrepared)
+    if (isEmpty(phase) || isPrepared || largest().runsInLoop(phase))
       continue;
     if (all.size() > 1 && failed(prepare(largest(), phase)))
       return failure();

@@ -158,7 +158,8 @@ def agrees(seed, folder, samples):
     samples = samples or draw.choice((7, 12))
     write_values(path, data, draw, samples, drawn.sizes)
     expected = step(path, data, samples, "disable")
-    found = step(path, data, samples, "split", "--prefer", "memory", "--micro-batch", draw.randint(1, samples) if samples < 100 else 211)
+    form = "speed" if seed % 2 else "memory"  # the forward pass of the first micro-step is kept, or runs twice
+    found = step(path, data, samples, "split", "--prefer", form, "--micro-batch", draw.randint(1, samples) if samples < 100 else 211)
     if expected is None or found is None:
         return False
     most = max(abs(v) for values in expected.values() for v in values)
