@@ -26,7 +26,8 @@ void buildImportPipeline(OpPassManager &manager, const PhaseOptions &options) {
 }
 
 void buildDifferentiatePipeline(OpPassManager &manager, const PhaseOptions &options) {
-  manager.addPass(createDifferentiate({.optimizer = options.optimizer, .accuracy = options.accuracy}));
+  manager.addPass(createDifferentiate(
+      {.optimizer = options.optimizer, .accuracy = options.accuracy, .keepForward = options.keepForward}));
   manager.addPass(createCSEPass());
   manager.addPass(createVerifyPlacement());
 }

@@ -169,6 +169,7 @@ PhaseOptions Compilation::phaseOptions() {
   phases.accuracy = options.metric == "accuracy";
   phases.cuda = isCuda;
   phases.reference = options.reference;
+  phases.keepForward = options.keepForward;
   phases.narrow = train::precisionOf(*module) == "bf16";
   // Where weights are sent or fetched, copies of half the size are.
   phases.wideWeights = !isCuda && !options.reference && options.devices == 1 &&
@@ -355,11 +356,9 @@ Checked checkOnce(const Options &options) {
   Compilation check(options, workspace);
   const Diagnostics &said = workspace.diagnostics;
   bool good = check.planOnly();
-  Checked checked{!good && said.onlyCrossBatch(), said.errors(), {}, false};
+  Checked checked{!good && said.onlyCrossBatch(), said.errors(), {}};
   for (const Cause &cause : check.checked().causes)
     checked.nodes.push_back(cause.node);
-  if (good)
-    check.moduleOp().walk([&](Operation *op) { checked.draws |= isa<nn::DropoutOp, nn::RandomOp>(op); });
   return checked;
 }
 
@@ -370,8 +369,10 @@ planner::Search planOnce(const Options &options) {
   return compilation.search();
 }
 
-int Compilation::run() {
-  if (failed(load()) || failed(runPhases()))
+int Compilation::run() { return reachesPlan() ? finish() : fail(); }
+
+int Compilation::finish() {
+  if (failed(schedule()))
     return fail();
   if (options.checkOnly)
     print(options.wholeBatch ? "verdict  this model can be trained on whole batches only\n"

@@ -58,6 +58,11 @@ public:
 
   /// All of them. Returns the exit code.
   int run();
+  /// Of these, those up to the plan; and the others, after that.
+  bool reachesPlan() {
+    return mlir::succeeded(load()) && mlir::succeeded(checkBatch()) && mlir::succeeded(makePlan());
+  }
+  int finish();
   /// Up to the plan, without a word and without an artifact.
   bool planOnly();
 

@@ -4,6 +4,7 @@
 #include "compiler/Driver/Compilation.h"
 #include "compiler/Driver/CompiledLengths.h"
 #include "compiler/Driver/Explore.h"
+#include "compiler/Driver/KeptForward.h"
 #include "compiler/Driver/SplitBatch.h"
 #include "compiler/Driver/WholeBatch.h"
 
@@ -26,6 +27,8 @@ static int compileOne(const Options &options, planner::Search *search = nullptr)
   return code;
 }
 
+static int compileAlone(const Options &options) { return compileOne(options); }
+
 int compile(const Options &given) {
   if (given.listTargets) {
     given.sink->text(planner::describeProfiles());
@@ -37,11 +40,11 @@ int compile(const Options &given) {
                                                                        : std::optional(given);
   if (!settled)
     return 2;
-  const Options options = settleMicroSteps(*settled, checkOnce, planOnce);
+  const Options &options = *settled;
   if (auto causes = causesToAllow(options); !causes.empty())
     return announceWholeBatch(options, causes) ? compileOne(wholeBatch(options)) : 2;
   if (!exploredRange(options.microBatchText))
-    return compileOne(options);
+    return mayKeepForward(options) ? compileKeptOrNot(options, compileAlone) : compileOne(options);
   return explore(options, compileOne);
 }
 

@@ -68,6 +68,7 @@ struct Options : planner::Options {
   bool wholeBatch = false;            ///< no flag: the graph relates samples, and --on-cross-batch allows it
   bool isOneOfSizes = false;          ///< no flag: another size of the same model is compiled with it
   bool splitBatch = false;            ///< no flag: the same, and --on-cross-batch asks to split it
+  bool keepForward = false;           ///< no flag: of its first micro-step the forward part runs once
   std::vector<std::string> meeting;   ///< no flag: nodes that relate samples, where it is split
   bool quiet = false;                 ///< no flag: prints nothing but errors
   std::vector<ExploredSize> explored; ///< no flag: what was timed before these options were decided

@@ -10,8 +10,6 @@
 
 namespace accum::driver {
 
-/// Of the predicted time; what is nearer is a tie for the planner too.
-static constexpr double kClearlyFaster = 0.99;
 /// Of the state, for a parameter that is no layer.
 static constexpr int64_t kScalarBytes = 256;
 
@@ -58,33 +56,6 @@ std::optional<Options> settleSplit(const Options &options, const Check &check) {
   return split;
 }
 
-/// Whether the options leave open in how many micro-steps a batch runs, or ask for one. What is stored in
-/// bf16 is told by where the samples are, which a batch that is whole does not say.
-static bool mayRunAtOnce(const Options &options) {
-  bool oneStep = options.microBatchText == "auto" || options.microBatchText == "none" ||
-                 options.microBatchText == std::to_string(options.batch);
-  return oneStep && options.accumulationSteps.value_or(1) == 1 && options.devices == 1 &&
-         options.precision != "bf16" && options.prefer != "memory" && !options.checkOnly &&
-         options.toPhase.empty() && options.planFile.empty();
-}
-
-Options settleMicroSteps(const Options &split, const Check &check, const Plan &plan) {
-  if (!split.splitBatch || !mayRunAtOnce(split) || check(checkAlone(split)).draws)
-    return split;
-  Options whole = wholeBatch(split);
-  whole.splitBatch = false;
-  whole.meeting.clear();
-  planner::Search atOnce = plan(wholeBatchTrial(whole));
-  if (!atOnce.plan)
-    return split;
-  Options parts = wholeBatchTrial(split);
-  parts.wholeBatch = false;
-  parts.microBatchText = split.microBatchText;
-  planner::Search inParts = plan(parts);
-  bool isFaster = inParts.plan && atOnce.plan->seconds() < kClearlyFaster * inParts.plan->seconds();
-  return isFaster ? whole : split;
-}
-
 std::string splitNote(const Options &options, const Check &check, const Plan &plan) {
   Options trial = wholeBatchTrial(options);
   trial.wholeBatch = false;
@@ -124,11 +95,12 @@ std::optional<planner::Error> misfitOfSplit(const planner::Problem &problem, int
   for (const planner::Command &command : problem.commands) {
     if (!readers.contains(command.id))
       continue;
+    int phase = problem.timedIn(command);
     const planner::Amount &flops = command.variants.front().flops;
     double whole = double(flops.fixed) + double(flops.perSample) * double(batch);
-    if (isWhole(command.phase))
+    if (isWhole(phase))
       after += layers.contains(command.id) ? whole : 0;
-    else if (problem.phases[command.phase].kind == planner::PhaseKind::Main)
+    else if (problem.phases[phase].kind == planner::PhaseKind::Main)
       before += whole;
   }
   if (after <= before)

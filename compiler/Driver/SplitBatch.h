@@ -13,7 +13,6 @@ struct Checked {
   bool relatesSamples = false; ///< it does not pass, and nothing else is wrong
   std::vector<std::string> errors;
   std::vector<std::string> nodes; ///< that relate samples, as the check names them
-  bool draws = false;             ///< dropout, or other random numbers
 };
 using Check = std::function<Checked(const Options &)>;
 /// The search of a compilation that ends with its plan.
@@ -26,11 +25,6 @@ std::optional<Options> settleSplit(const Options &options, const Check &check);
 
 /// The note below a refusal: what a split would take. Empty where there is none, or it does not fit.
 std::string splitNote(const Options &options, const Check &check, const Plan &plan);
-
-/// Where the whole batch in one micro-step fits, and is predicted to be faster since it needs no second
-/// forward pass: the options of that. Else `split`, as where numbers are drawn: a batch that is whole does
-/// not tell which of them are a sample's.
-Options settleMicroSteps(const Options &split, const Check &check, const Plan &plan);
 
 /// Why a step is not worth its split: most of its trained layers are computed on the whole batch at once.
 std::optional<planner::Error> misfitOfSplit(const planner::Problem &problem, int64_t batch);

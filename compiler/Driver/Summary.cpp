@@ -102,17 +102,16 @@ std::string describeModel(const Options &options, const import::ImportReport &re
     text += "\n";
   }
   if (options.wholeBatch)
-    return text +
-           fmt::format(
-               "check    batch axis `{}`; samples are related to each other: the whole batch of {} at "
-               "once, {}\n",
-               report.batchDim, options.batch,
-               options.onCrossBatch == "split" ? "which fits: no second forward pass" : "no accumulation");
+    return text + fmt::format(
+                      "check    batch axis `{}`; samples are related to each other: the whole batch of {} at "
+                      "once, no accumulation\n",
+                      report.batchDim, options.batch);
   if (options.splitBatch)
     return text + fmt::format("check    batch axis `{}`; samples meet at {}: micro-batches up to there, the "
                               "rest on all {} at "
-                              "once: exact for any micro-batch\n",
-                              report.batchDim, describeMeeting(report), options.batch);
+                              "once{}: exact for any micro-batch\n",
+                              report.batchDim, describeMeeting(report), options.batch,
+                              options.keepForward ? ", the forward pass of the first one kept" : "");
   return text +
          fmt::format("check    batch axis `{}`; every node is per sample; {}: exact for any micro-batch\n",
                      report.batchDim, describeNormalisers(verdict));

@@ -21,6 +21,7 @@ private:
   void printOp(mlir::Operation *op);
   void printBuffer(device::BufferOp buffer);
   void printLoop(device::ForMicroOp loop);
+  void printFirst(device::FirstMicroOp part);
   void printSlices(device::ForSlicesOp loop);
   void printLaunch(device::LaunchOp launch);
   void printGemm(device::GemmOp gemm);

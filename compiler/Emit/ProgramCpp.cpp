@@ -161,6 +161,7 @@ void CppPrinter::printOp(mlir::Operation *op) {
       .Case([&](BufferOp buffer) { printBuffer(buffer); })
       .Case([&](ForMicroOp loop) { printLoop(loop); })
       .Case([&](ForSlicesOp loop) { printSlices(loop); })
+      .Case([&](FirstMicroOp part) { printFirst(part); })
       .Case([&](LaunchOp launch) { printLaunch(launch); })
       .Case([&](GemmOp gemm) { printGemm(gemm); })
       .Case([&](AttentionOp attention) { printAttention(attention); })
@@ -261,7 +262,7 @@ void CppPrinter::printLoop(ForMicroOp loop) {
   if (length)
     line() << formatv("for (uint32_t k = 0; k < ctx->micro_steps[{0}]; ++k, ++done) {{\n", *length);
   else
-    line() << "for (uint32_t k = 0; k < k_steps; ++k) {\n";
+    line() << formatv("for (uint32_t k = {0}; k < k_steps; ++k) {{\n", loop.getRest() ? 1 : 0);
   ++depth;
   line() << "uint64_t row;\n";
   line() << "uint32_t rows;\n";
@@ -284,6 +285,18 @@ void CppPrinter::printLoop(ForMicroOp loop) {
   printCheck(end);
   --depth;
   line() << "}\n";
+}
+
+void CppPrinter::printFirst(FirstMicroOp part) {
+  CppNames outer = *scope;
+  std::string before = heading;
+  line() << "if (first) {\n";
+  ++depth;
+  printBlock(part.getBody().front());
+  --depth;
+  line() << "}\n";
+  heading = before;
+  scope = outer;
 }
 
 /// What adds up over slices is written in the first of them, in the first micro-step.

@@ -118,6 +118,7 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
   llvm::TypeSwitch<mlir::Operation *>(op)
       .Case([&](ForMicroOp loop) { writeLoop(loop); })
       .Case([&](ForSlicesOp loop) { writeSlices(loop); })
+      .Case([&](FirstMicroOp part) { writeIf(first, [&] { writeBlock(part.getBody().front()); }); })
       .Case([&](LaunchOp launch) { writeLaunch(launch); })
       .Case([&](GemmOp gemm) { writeGemm(gemm); })
       .Case([&](AttentionOp attention) { writeAttention(attention); })
@@ -232,7 +233,7 @@ void FunctionWriter::writeLoop(ForMicroOp loop) {
   b.CreateBr(head);
   b.SetInsertPoint(head);
   llvm::PHINode *k = b.CreatePHI(b.getInt32Ty(), 2, "k");
-  k->addIncoming(b.getInt32(0), before);
+  k->addIncoming(b.getInt32(loop.getRest() ? 1 : 0), before);
   b.CreateCondBr(b.CreateICmpULT(k, count), body, end);
   b.SetInsertPoint(body);
   llvm::Value *phase = b.getInt32(static_cast<uint32_t>(loop.getPhase()));

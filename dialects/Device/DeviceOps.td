@@ -13,7 +13,7 @@ def Device_Tensor : TensorOf<[AnyType]>;
 
 /// What works on buffers, which only a program has.
 class Device_ProgramPart<string mnemonic, list<Trait> traits = []>
-    : Device_Op<mnemonic, !listconcat([ParentOneOf<["ProgramOp", "ForMicroOp", "ForSlicesOp"]>], traits)>;
+    : Device_Op<mnemonic, !listconcat([ParentOneOf<["ProgramOp", "ForMicroOp", "ForSlicesOp", "FirstMicroOp"]>], traits)>;
 
 def Device_ProgramOp : Device_Op<"program", [Symbol, IsolatedFromAbove, NoTerminator, NoRegionArguments,
                                              SingleBlock]> {
@@ -82,11 +82,12 @@ def Device_ForMicroOp : Device_Op<"for_micro", [NoTerminator, NoRegionArguments,
   let description = [{
     K is the program's run-time argument, `phase` a position in the program's `phases`. Of the loop that adds to gradients
     the last end_micro is left to `device.end_micro`, which stands after the update. With several lengths K is that
-    length's, and the first and the last micro-step are those of all loops of the phase.
+    length's, and the first and the last micro-step are those of all loops of the phase. `rest`: for k in 1 .. K, since
+    the loop that adds to gradients has what the first micro-step would do.
   }];
-  let arguments = (ins I64Attr:$phase);
+  let arguments = (ins I64Attr:$phase, UnitAttr:$rest);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$phase attr-dict-with-keyword $body";
+  let assemblyFormat = "$phase (`rest` $rest^)? attr-dict-with-keyword $body";
   let extraClassDeclaration = [{
     /// Of its phase.
     bool addsGradients();
@@ -94,6 +95,13 @@ def Device_ForMicroOp : Device_Op<"for_micro", [NoTerminator, NoRegionArguments,
     std::optional<int64_t> length();
   }];
   let hasVerifier = 1;
+}
+
+def Device_FirstMicroOp : Device_Op<"first_micro", [NoTerminator, NoRegionArguments, SingleBlock,
+                                                    ParentOneOf<["ForMicroOp"]>]> {
+  let summary = "the body, in the first micro-step of the loop around it only";
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
 }
 
 def Device_ForSlicesOp : Device_Op<"for_slices", [NoTerminator, NoRegionArguments, SingleBlock,

@@ -126,6 +126,9 @@ void dropUnusedCaptures(StepOp step) {
 }
 
 PhaseOp onceBefore(PhaseOp phase) {
+  // What runs on the way through the loop is too late for it.
+  if (auto kept = keptForward(phase->getParentOfType<StepOp>()); kept && kept->micro == phase)
+    phase = kept->encode;
   for (Operation *op = phase->getPrevNode(); op; op = op->getPrevNode())
     if (auto once = dyn_cast<PhaseOp>(op);
         once && !once.getLoop() && !once.updates() && !once->hasAttr(kLeavesInState))

@@ -32,6 +32,24 @@ inline constexpr llvm::StringLiteral kLeavesInState = "train.leaves_in_state";
 /// has one name.
 std::string nameInState(PhaseOp phase, size_t result);
 
+/// On a loop, a unit attribute: it runs all micro-steps but the first, whose terms the loop that goes on from
+/// it adds to the same sums, before it goes on. What the first micro-step computes on the way is kept.
+inline constexpr llvm::StringLiteral kRest = "train.rest";
+
+/// The phases of a step whose first micro-step has no second forward part.
+struct KeptForward {
+  PhaseOp encode, whole, micro;
+
+  /// The first command of the micro-step that reads what the whole batch left. What runs once on that stands
+  /// before it, after all terms of the sums; null where nothing does.
+  CommandOp resumes() const;
+  /// Whether the value is added to a sum of `encode`.
+  bool isTerm(mlir::Attribute target) const;
+  /// Whether a command of the micro-step does nothing else: it runs in the first one only.
+  bool addsOnlyTerms(CommandOp command) const;
+};
+std::optional<KeptForward> keptForward(StepOp step);
+
 /// Whether a phase runs once on the whole batch, where its samples meet. Requires: placements.
 bool relatesSamples(PhaseOp phase);
 

@@ -2,6 +2,7 @@
 // What holds of every step: its phases fit each other, its commands their kernels.
 #include "dialects/NN/NNDialect.h"
 #include "dialects/Train/Phases.h"
+#include "dialects/Train/SplitBatch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/artifact/Optimizers.h"
 #include "llvm/ADT/MapVector.h"
@@ -202,7 +203,8 @@ LogicalResult StepOp::verifyRegions() {
       return op.emitOpError("stands between the phases of a step");
     adding += phase.addsGradients() ? 1 : 0;
     for (Attribute accumulator : phase.getAccumulators())
-      if (isa<StringAttr>(accumulator) && !accumulators.insert(accumulator).second)
+      // The main loop adds the terms of the micro-step that this one leaves out.
+      if (!phase->hasAttr(kRest) && isa<StringAttr>(accumulator) && !accumulators.insert(accumulator).second)
         return phase.emitOpError("adds to ") << accumulator << ", as an earlier phase does";
   }
   return adding <= 1 ? success() : LogicalResult(emitOpError("adds to gradients in ") << adding << " loops");

@@ -97,7 +97,7 @@ LogicalResult Differentiate::buildBackward(const ForwardGraph &graph, StepBuilde
 }
 
 LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
-  StepBuilder step(graph, StepBuilder::Trains, graph.function, tileRows);
+  StepBuilder step(graph, StepBuilder::Trains, graph.function, tileRows, keepForward);
   step.addScalars();
   if (failed(buildBackward(graph, step)))
     return failure();

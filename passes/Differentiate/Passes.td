@@ -37,7 +37,9 @@ def Differentiate : Pass<"accum-differentiate", "::mlir::ModuleOp"> {
                  Option<"accuracy", "accuracy", "bool", "false",
                         "@eval counts the targets that are predicted, as `correct` of `counted`">,
                  Option<"tileRows", "tile-rows", "int64_t", "256",
-                        "of pairs of samples, where a batch that is split has at least two tiles">];
+                        "of pairs of samples, where a batch that is split has at least two tiles">,
+                 Option<"keepForward", "keep-forward", "bool", "false",
+                        "the first micro-step of a batch that is split has no second forward pass">];
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect"];
 }
 

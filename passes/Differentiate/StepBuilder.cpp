@@ -101,8 +101,9 @@ static ArrayAttr describeInputs(func::FuncOp forward, ArrayRef<StringRef> others
   return builder.getArrayAttr(inputs);
 }
 
-StepBuilder::StepBuilder(const ForwardGraph &graph, Purpose purpose, Operation *before, int64_t tileRows)
-    : builder(before), graph(graph), purpose(purpose), forward(graph.function) {
+StepBuilder::StepBuilder(const ForwardGraph &graph, Purpose purpose, Operation *before, int64_t tileRows,
+                         bool keepForward)
+    : builder(before), graph(graph), purpose(purpose), keepForward(keepForward), forward(graph.function) {
   bool trains = purpose == Trains;
   SmallVector<StringRef> others = {"rng"};
   if (trains)
@@ -240,7 +241,7 @@ void StepBuilder::addTotals(train::PhaseOp phase, ArrayRef<Operation *> totals, 
   size_t before = results.size();
   for (auto [i, total] : llvm::enumerate(totals)) {
     values.push_back(mapping.lookup(total->getOperand(0)));
-    targets.push_back(builder.getStringAttr("total" + std::to_string(before + i)));
+    targets.push_back(builder.getStringAttr(totalName(before + i)));
     left.push_back(total->getResult(0));
   }
   leave(phase, values, targets, left);

@@ -9,6 +9,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/Differentiate/TileMeeting.h"
 #include "llvm/ADT/SetVector.h"
+#include <string>
 
 namespace accum {
 
@@ -43,8 +44,10 @@ private:
 struct StepBuilder {
   enum Purpose { Trains, Evaluates, Predicts };
   /// Creates `train.step @step` before `before`, or `@eval` or `@predict`, where dropout leaves its input as
-  /// it is and masks keep everything. `tileRows`: of pairs of samples.
-  StepBuilder(const ForwardGraph &graph, Purpose purpose, mlir::Operation *before, int64_t tileRows);
+  /// it is and masks keep everything. `tileRows`: of pairs of samples. `keepForward`: where samples meet, the
+  /// loop goes on from the forward part of its first micro-step.
+  StepBuilder(const ForwardGraph &graph, Purpose purpose, mlir::Operation *before, int64_t tileRows,
+              bool keepForward = false);
 
   /// Goes on after the phases that come before, where samples meet with `meet` open and filled up to the
   /// loss: ends that with the loss and `left`, values of its own, and opens the loop that adds up gradients.
@@ -84,8 +87,10 @@ private:
   void buildPrepass(size_t number);
   void buildPrologue();
   void buildEncode();
+  void addKeptTerms();
   void buildMeeting(int64_t tileRows);
   void buildMicro();
+  static std::string totalName(size_t number) { return "total" + std::to_string(number); }
   void addTotals(train::PhaseOp phase, mlir::ArrayRef<mlir::Operation *> totals,
                  const mlir::IRMapping &mapping);
   void cloneMicro(mlir::IRMapping &mapping, train::PhaseOp phase);
@@ -99,6 +104,8 @@ private:
 
   const ForwardGraph &graph;
   Purpose purpose;
+  bool keepForward;
+  mlir::SmallVector<std::string> cutNames; // of the sums that enter where samples meet
   mlir::func::FuncOp forward;
   mlir::Value rng, hyper;                 // of the step
   mlir::IRMapping known;                  // from the forward graph to the step's block

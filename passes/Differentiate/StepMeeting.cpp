@@ -37,7 +37,18 @@ void StepBuilder::buildEncode() {
   bringKnown(phase, mapping);
   cloneMicro(mapping, phase);
   SmallVector<Operation *> totals(graph.cut.begin(), graph.cut.end());
+  if (keepForward)
+    phase->setAttr(train::kRest, builder.getUnitAttr());
+  size_t before = results.size();
   addTotals(phase, totals, mapping);
+  for (size_t number = before; number < results.size(); ++number)
+    cutNames.push_back(totalName(number));
+}
+
+/// The loop has the terms of the first micro-step, which `encode` leaves out.
+void StepBuilder::addKeptTerms() {
+  for (auto [total, name] : llvm::zip_equal(graph.cut, cutNames))
+    sums.emplace_back(name, micro.lookup(nn::TotalOp(total).getInput()));
 }
 
 /// All ops of a micro-step, of which some are dead.
@@ -77,6 +88,8 @@ SmallVector<Value> StepBuilder::closeMeeting(ArrayRef<Value> left) {
                                   [&](Value value) -> Value { return loop.capture(value, step.getLoc()); });
   if (purpose == Trains)
     cloneMicro(micro, loop);
+  if (keepForward)
+    addKeptTerms();
   builder.setInsertionPointToEnd(&loop.getBlock());
   loss = share(seen.front());
   return {seen.begin() + 1, seen.end()};

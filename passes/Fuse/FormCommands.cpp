@@ -7,6 +7,7 @@
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
 #include "dialects/Train/OneParameter.h"
+#include "dialects/Train/SplitBatch.h"
 #include "passes/Fuse/Groups.h"
 #include "passes/Fuse/InPlace.h"
 #include "passes/Fuse/Outline.h"
@@ -45,6 +46,15 @@ Value copy(Value value, Operation *anchor, Outliner &outliner) {
 /// written by different threads.
 void accumulateYields(train::YieldOp yield, Outliner &outliner) {
   DenseSet<std::pair<Operation *, Attribute>> added;
+  auto kept = train::keptForward(yield->getParentOfType<train::StepOp>());
+  bool goesOn = kept && kept->micro == yield->getParentOp();
+  // Terms of sums that the micro-step itself goes on from are added before that.
+  auto anchorOf = [&](Value value, Attribute target) -> Operation * {
+    if (!goesOn || !kept->isTerm(target))
+      return yield;
+    Operation *producer = value.getDefiningOp();
+    return producer ? producer->getNextNode() : &yield->getBlock()->front();
+  };
   for (auto [operand, target] : llvm::zip_equal(yield->getOpOperands(), yield.getTargets())) {
     Value value = nn::behindViews(operand.get());
     auto command = value.getDefiningOp<train::CommandOp>();
@@ -54,7 +64,7 @@ void accumulateYields(train::YieldOp yield, Outliner &outliner) {
     for (Value view = operand.get(); sole && view != value; view = view.getDefiningOp()->getOperand(0))
       sole = view.hasOneUse();
     if (!sole) {
-      value = copy(operand.get(), yield, outliner);
+      value = copy(operand.get(), anchorOf(operand.get(), target), outliner);
       command = value.getDefiningOp<train::CommandOp>();
     }
     operand.set(value);
@@ -62,6 +72,28 @@ void accumulateYields(train::YieldOp yield, Outliner &outliner) {
     accumulate.push_back(cast<OpResult>(value).getResultNumber());
     command.setAccumulate(accumulate);
   }
+}
+
+/// What the whole batch does not reach comes before what goes on from it: the terms of its sums, and what a
+/// micro-step computes on the way to them.
+void putForwardFirst(train::StepOp step) {
+  auto kept = train::keptForward(step);
+  train::CommandOp resumes = kept ? kept->resumes() : train::CommandOp();
+  if (!resumes)
+    return;
+  Block &block = *resumes->getBlock();
+  llvm::SetVector<Operation *> forward = train::forwardByOrigin(block);
+  DenseSet<Operation *> late; // reached by what the whole batch left
+  auto isLate = [&](Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return kept->micro.sourceOf(argument).getDefiningOp() == kept->whole;
+    return late.contains(value.getDefiningOp());
+  };
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
+    if (llvm::any_of(op.getOperands(), isLate))
+      late.insert(&op);
+    else if (forward.contains(&op) && resumes->isBeforeInBlock(&op))
+      op.moveBefore(resumes);
 }
 
 /// What is handed out and no command computes (inputs, constants) is copied by one.
@@ -204,6 +236,7 @@ void FormCommands::runOnOperation() {
       materialiseOutputs(phase.getBlock(), outliner);
       eraseDeadOps(phase.getBlock());
     }
+    putForwardFirst(step);
   }
   int64_t id = 0;
   getOperation().walk([&](train::CommandOp command) { command.setId(id++); });

@@ -6,6 +6,7 @@
 #include "dialects/NN/RowAxis.h"
 #include "dialects/NN/Views.h"
 #include "dialects/Train/Phases.h"
+#include "dialects/Train/SplitBatch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fuse/CommandCost.h"
 #include "passes/Fuse/Passes.h"
@@ -211,7 +212,8 @@ struct GroupLoss : impl::GroupLossBase<GroupLoss> {
 void GroupLoss::runOnOperation() {
   SymbolTable symbols(getOperation());
   for (auto step : getOperation().getOps<train::StepOp>())
-    if (train::PhaseOp loop = step.getMainLoop())
+    // What goes on from the whole batch is not computed slice by slice with what comes before that.
+    if (train::PhaseOp loop = step.getMainLoop(); loop && !train::keptForward(step))
       if (LossGroup group(loop, symbols); group.find())
         group.mark();
   int64_t id = 0;

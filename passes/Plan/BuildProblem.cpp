@@ -66,6 +66,8 @@ public:
 
   planner::Problem build() {
     problem.name = step.getSymName().str();
+    kept = train::keptForward(step);
+    resumes = kept ? kept->resumes() : train::CommandOp();
     findForward();
     problem.cloneIds = repetitionIds(step->getParentOfType<ModuleOp>());
     findGradients();
@@ -73,7 +75,8 @@ public:
     train::PhaseOp main = step.getMainLoop();
     for (train::PhaseOp phase : step.getPhases()) {
       problem.phases.push_back({phase.getName().str(), kindOf(phase, phase == main)});
-      addPhase(phase);
+      if (!kept || kept->whole != phase)
+        addPhase(phase);
     }
     addSliceVariants(group, groupIndices, problem);
     countWeightReads();
@@ -137,11 +140,30 @@ private:
     return *of;
   }
 
-  /// What it keeps is the same buffer wherever it is read.
-  void addPhase(train::PhaseOp phase) {
+  void followCaptures(train::PhaseOp phase) {
     for (auto [value, argument] : llvm::zip(phase.getCaptures(), phase.getBlock().getArguments()))
       follow(value, argument);
+  }
+
+  /// What runs once on the whole batch, where the micro-step that is added has its forward part done.
+  void addWhole() {
+    size_t before = problem.commands.size();
+    isOnce = true;
+    addPhase(kept->whole);
+    isOnce = false;
+    for (size_t index = before; index < problem.commands.size(); ++index) {
+      problem.commands[index].of = static_cast<int>(problem.phases.size()) - 2;
+      problem.commands[index].once = true;
+    }
+    followCaptures(kept->micro);
+  }
+
+  /// What it keeps is the same buffer wherever it is read.
+  void addPhase(train::PhaseOp phase) {
+    followCaptures(phase);
     for (Operation &op : phase.getBlock()) {
+      if (&op == resumes)
+        addWhole();
       if (auto command = dyn_cast<train::CommandOp>(op))
         addCommand(command);
       else if (isa<nn::ReshapeOp>(op))
@@ -161,9 +183,11 @@ private:
     entry.kernel = command.getKernel().str();
     entry.node = nodeLabel(command.getLoc());
     entry.dtype = dtypeOf(command, train::precisionOf(step->getParentOp()), symbols);
-    entry.backward = problem.isMain(entry) && lastForward && lastForward->isBeforeInBlock(command);
+    entry.backward = problem.isMain(entry) && !isOnce && lastForward && lastForward->isBeforeInBlock(command);
     entry.once = isSliced(command) || !command.getAccumulate().empty() ||
                  llvm::any_of(command->getUsers(), llvm::IsaPred<train::StoreOp>);
+    if (kept && kept->addsOnlyTerms(command))
+      entry.of = static_cast<int>(problem.phases.size()) - 2;
     if (isSliced(command))
       groupIndices.push_back(index);
     entry.variants.front().flops = amountOf(command.getFlops());
@@ -203,6 +227,8 @@ private:
   }
 
   static planner::PhaseKind kindOf(train::PhaseOp phase, bool isMain) {
+    if (phase->hasAttr(train::kRest))
+      return planner::PhaseKind::Rest;
     if (phase.getLoop())
       return isMain ? planner::PhaseKind::Main : planner::PhaseKind::Loop;
     return phase.updates() ? planner::PhaseKind::Update : planner::PhaseKind::Once;
@@ -235,7 +261,8 @@ private:
     buffer.label = qualifiedLabel(result);
     buffer.bytes = bytesOfValue(result.getType(), pitchOf(result, symbols));
     buffer.producer = producer;
-    buffer.wholeStep = problem.phases.back().kind == planner::PhaseKind::Once && isYielded(result);
+    bool leaves = isOnce || problem.phases.back().kind == planner::PhaseKind::Once;
+    buffer.wholeStep = leaves && isYielded(result);
     if (auto parameter = buffer.wholeStep ? copiedParameter(command, symbols) : FlatSymbolRefAttr()) {
       buffer.role = planner::StateRole::Parameters;
       copies[static_cast<int>(problem.buffers.size())] = parameter.getValue();
@@ -298,6 +325,9 @@ private:
 
   train::StepOp step;
   SymbolTableCollection symbols; // nothing here changes kernels or parameters
+  std::optional<train::KeptForward> kept;
+  train::CommandOp resumes; ///< of that
+  bool isOnce = false;      ///< what is added runs once, on the way through the main loop
   Operation *lastForward = nullptr;
   SmallVector<train::CommandOp> group; // that runs in slices
   SmallVector<int> groupIndices;

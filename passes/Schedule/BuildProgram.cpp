@@ -99,7 +99,7 @@ LogicalResult RegionSchedule::build() {
     ++number;
     // By each loop that needs it.
     bool isPrepared = all.size() > 1 && !phase.updates() && !phase->hasAttr(train::kLeavesInState);
-    if (isEmpty(phase) || isPrepared)
+    if (isEmpty(phase) || isPrepared || largest().runsInLoop(phase))
       continue;
     if (all.size() > 1 && failed(prepare(largest(), phase)))
       return failure();

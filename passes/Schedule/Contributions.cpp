@@ -13,7 +13,8 @@ static bool accumulates(train::CommandOp command, unsigned result) {
   return llvm::is_contained(command.getAccumulate(), static_cast<int64_t>(result));
 }
 
-FailureOr<Contributions> Contributions::of(Block &body, bool scatters) {
+FailureOr<Contributions> Contributions::of(Block &body, bool scatters,
+                                           function_ref<bool(Attribute)> isBegun) {
   Contributions contributions;
   contributions.scatters = scatters;
   auto yield = cast<train::YieldOp>(body.getTerminator());
@@ -37,7 +38,7 @@ FailureOr<Contributions> Contributions::of(Block &body, bool scatters) {
         return command.emitOpError("accumulates result ") << i << ", which is not yielded";
       if (!added.insert({command, target}).second)
         return command.emitOpError("accumulates two results in ") << target;
-      if (seen.insert(target).second)
+      if (!(isBegun && isBegun(target)) && seen.insert(target).second)
         contributions.first.insert(command->getResult(i));
     }
   return contributions;

@@ -16,7 +16,9 @@ public:
   /// Fails, with a diagnostic, where a yielded value is not an accumulating result of a command, an
   /// accumulating result is not yielded exactly once, or two of one command have the same target.
   /// `scatters`: each micro-step sends its gradients away, so that what is first in it writes.
-  static mlir::FailureOr<Contributions> of(mlir::Block &body, bool scatters = false);
+  /// `isBegun`: of a target, that it holds terms before the first micro-step; all commands add to it.
+  static mlir::FailureOr<Contributions> of(mlir::Block &body, bool scatters = false,
+                                           llvm::function_ref<bool(mlir::Attribute)> isBegun = {});
 
   /// Null where the result is a buffer of its own.
   mlir::Attribute target(mlir::OpResult result) const { return targets.lookup(result); }

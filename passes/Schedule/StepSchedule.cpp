@@ -36,8 +36,10 @@ FailureOr<Place> StepSchedule::placeOfResult(OpResult result) {
   return phase.emitOpError("yields a value that is in no buffer");
 }
 
-LogicalResult StepSchedule::placeCaptures(train::PhaseOp phase) {
+LogicalResult StepSchedule::placeCaptures(train::PhaseOp phase, train::PhaseOp later) {
   for (auto [argument, value] : llvm::zip(phase.getBlock().getArguments(), phase.getCaptures())) {
+    if (later && value.getDefiningOp() == later)
+      continue;
     auto input = dyn_cast<BlockArgument>(value);
     FailureOr<Place> place = input ? placeOfInput(input) : placeOfResult(cast<OpResult>(value));
     if (failed(place))
@@ -59,27 +61,120 @@ void StepSchedule::handOut(train::PhaseOp phase, train::CommandOp command) {
   }
 }
 
+namespace {
+
+/// Ops of the first micro-step only, between others of its loop.
+class FirstMicroStep {
+public:
+  FirstMicroStep(OpBuilder &builder, ProgramBuffers &buffers, Location loc)
+      : builder(builder), buffers(buffers), loc(loc) {}
+
+  void enter() {
+    part = device::FirstMicroOp::create(builder, loc);
+    builder.setInsertionPointToEnd(builder.createBlock(&part.getBody()));
+    buffers.enterLoop();
+  }
+  void leave() {
+    builder.setInsertionPointAfter(part);
+    buffers.leaveLoop();
+  }
+
+private:
+  OpBuilder &builder;
+  ProgramBuffers &buffers;
+  Location loc;
+  device::FirstMicroOp part;
+};
+
+} // namespace
+
+static SmallVector<train::CommandOp> commandsOf(Block &body) {
+  return llvm::to_vector(body.getOps<train::CommandOp>());
+}
+
+/// In the order in which the first micro-step runs them.
+static SmallVector<train::CommandOp> commandsOf(const train::KeptForward &kept) {
+  SmallVector<train::CommandOp> commands = commandsOf(train::PhaseOp(kept.micro).getBlock());
+  SmallVector<train::CommandOp> whole = commandsOf(train::PhaseOp(kept.whole).getBlock());
+  auto *at = llvm::find(commands, kept.resumes());
+  commands.insert(at, whole.begin(), whole.end());
+  return commands;
+}
+
+/// The sums to which a loop adds in all of its micro-steps, and the main loop in its first one.
+void StepSchedule::clearTerms() {
+  for (OpResult result : kept->encode->getResults()) {
+    Place place = *placeOfResult(result);
+    device::ZeroOp::create(builder, step.getLoc(), buffers.at(place, builder, step.getLoc()),
+                           /*if_first=*/false);
+  }
+}
+
+/// The whole batch is computed from all terms.
+LogicalResult StepSchedule::verifyTerms() {
+  train::CommandOp resumes = kept->resumes();
+  train::YieldOp yield = kept->micro.getYield();
+  for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets()))
+    if (Operation *adder = nn::behindViews(value).getDefiningOp();
+        isTerm(target) && (!adder || !adder->isBeforeInBlock(resumes)))
+      return kept->micro.emitOpError("adds to ") << target << " after the whole batch has read it";
+  return success();
+}
+
+/// Parameters that are gathered for it come in each micro-step: what goes on after it may need them, too.
+LogicalResult StepSchedule::runWhole(const UnitMoves &moves) {
+  if (failed(verifyTerms()) || failed(placeCaptures(kept->whole)))
+    return failure();
+  FirstMicroStep part(builder, buffers, step.getLoc());
+  part.enter();
+  section(kept->whole.getHeading());
+  reduceScalars(kept->encode);
+  LogicalResult result = commands.runAll(kept->whole.getBlock(), nullptr, [&](train::CommandOp command) {
+    if (!UnitTransfers::bringsAny(command, moves))
+      return;
+    part.leave();
+    transfers.bringParameters(command, moves);
+    part.enter();
+  });
+  part.leave();
+  return success(succeeded(result) && succeeded(placeCaptures(kept->micro)));
+}
+
 LogicalResult StepSchedule::runLoop(train::PhaseOp phase, size_t number) {
   Block &body = phase.getBlock();
   bool adds = phase.addsGradients(), scatters = adds && layout.hasPartsOf("gradient");
-  auto contributions = Contributions::of(body, scatters);
+  bool goesOn = kept && kept->micro == phase, isRest = phase->hasAttr(train::kRest);
+  auto contributions = Contributions::of(body, scatters, [&](Attribute target) { return isTerm(target); });
   if (failed(contributions))
     return failure();
-  UnitMoves moves(body, adds ? &*contributions : nullptr, layout);
+  UnitMoves moves(goesOn ? commandsOf(*kept) : commandsOf(body), adds ? &*contributions : nullptr, layout);
   if (failed(verifyPlaces(moves)))
     return failure();
-  auto loop = device::ForMicroOp::create(builder, step.getLoc(), static_cast<int64_t>(number));
+  if (isRest)
+    clearTerms();
+  auto loop = device::ForMicroOp::create(builder, step.getLoc(), static_cast<int64_t>(number), isRest);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(builder.createBlock(&loop.getBody()));
   buffers.enterLoop();
   std::optional<GradientSums> sums;
   if (adds && plan.getDevices() > 1 && !scatters)
     sums.emplace(body, *contributions, layout, buffers);
+  LogicalResult whole = success();
+  FirstMicroStep terms(builder, buffers, step.getLoc());
+  train::CommandOp resumes = goesOn ? kept->resumes() : train::CommandOp();
+  if (goesOn && !resumes)
+    return phase.emitOpError("reads nothing of what the whole batch left");
   auto begin = [&](train::CommandOp command) {
+    if (resumes && command == resumes)
+      whole = runWhole(moves);
     transfers.bringParameters(command, moves);
     transfers.makeRoom(command, moves, *contributions);
+    if (goesOn && kept->addsOnlyTerms(command))
+      terms.enter();
   };
   LogicalResult result = commands.runAll(body, &*contributions, begin, [&](train::CommandOp command) {
+    if (goesOn && kept->addsOnlyTerms(command))
+      terms.leave();
     transfers.scatterGradients(command, moves);
     handOut(phase, command);
     for (const Place &run : sums ? sums->behind(command) : ArrayRef<Place>()) {
@@ -91,7 +186,7 @@ LogicalResult StepSchedule::runLoop(train::PhaseOp phase, size_t number) {
     }
   });
   buffers.leaveLoop();
-  return result;
+  return success(succeeded(whole) && succeeded(result));
 }
 
 /// The planner counted places for what is here.
@@ -105,11 +200,11 @@ LogicalResult StepSchedule::verifyPlaces(const UnitMoves &moves) {
 }
 
 /// One call each; a total or a loss is a few bytes.
-void StepSchedule::reduceScalars(train::PhaseOp phase) {
+void StepSchedule::reduceScalars(train::PhaseOp phase, function_ref<bool(Attribute)> isDone) {
   train::YieldOp yield = phase.getYield();
   DenseSet<Attribute> seen;
   for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
-    if (!isa<StringAttr>(target) || !seen.insert(target).second)
+    if (!isa<StringAttr>(target) || !seen.insert(target).second || (isDone && isDone(target)))
       continue;
     Place place = buffers.target(target, cast<RankedTensorType>(value.getType()));
     device::AllReduceOp::create(builder, step.getLoc(), buffers.at(place, builder, step.getLoc()));
@@ -117,13 +212,15 @@ void StepSchedule::reduceScalars(train::PhaseOp phase) {
 }
 
 LogicalResult StepSchedule::buildLoop(train::PhaseOp phase, size_t number) {
-  return success(succeeded(placeCaptures(phase)) && succeeded(runLoop(phase, number)));
+  train::PhaseOp later = kept ? kept->whole : train::PhaseOp();
+  return success(succeeded(placeCaptures(phase, later)) && succeeded(runLoop(phase, number)));
 }
 
 void StepSchedule::finishLoop(train::PhaseOp phase) {
   if (phase == step.getMainLoop() && phase->getNumResults() > 0)
     section("sums over devices");
-  reduceScalars(phase);
+  // Sums that the whole batch needs are summed before that.
+  reduceScalars(phase, [&](Attribute target) { return isTerm(target); });
   if (phase.addsGradients())
     reduceGradients();
 }
@@ -148,7 +245,7 @@ LogicalResult StepSchedule::buildCommands(train::PhaseOp phase) {
       if (failed(offload.placeCopied(command)))
         return failure();
     }
-  UnitMoves moves(body, nullptr, layout);
+  UnitMoves moves(commandsOf(body), nullptr, layout);
   if (failed(verifyPlaces(moves)))
     return failure();
   return commands.runAll(body, nullptr, [&](train::CommandOp command) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialects/Train/Phases.h"
+#include "dialects/Train/SplitBatch.h"
 #include "passes/Schedule/CommandSchedule.h"
 #include "passes/Schedule/OffloadMoves.h"
 #include "passes/Schedule/UnitTransfers.h"
@@ -29,7 +30,7 @@ public:
       : step(step), plan(plan), layout(region.layout), builder(region.builder), buffers(region.buffers),
         offload(region.offload), commands(plan, buffers, builder),
         transfers(step, layout, buffers, offload, builder),
-        wholeUnits(layout, buffers, offload, transfers, builder) {}
+        wholeUnits(layout, buffers, offload, transfers, builder), kept(train::keptForward(step)) {}
 
   train::StepOp getStep() const { return step; }
   void section(llvm::StringRef title) { device::SectionOp::create(builder, step.getLoc(), title); }
@@ -39,11 +40,13 @@ public:
   void finishLoop(train::PhaseOp phase);
   /// What runs once, the update or another one.
   mlir::LogicalResult buildOnce(train::PhaseOp phase);
+  /// It runs in the first micro-step of the main loop.
+  bool runsInLoop(train::PhaseOp phase) const { return kept && kept->whole == phase; }
 
 private:
   mlir::LogicalResult buildCommands(train::PhaseOp phase);
   mlir::LogicalResult buildUpdate(train::PhaseOp phase);
-  void reduceScalars(train::PhaseOp phase);
+  void reduceScalars(train::PhaseOp phase, llvm::function_ref<bool(mlir::Attribute)> isDone = {});
   mlir::LogicalResult verifyPlaces(const UnitMoves &moves);
   void reduceGradients();
   void gatherParameters(size_t unit, bool start);
@@ -54,7 +57,13 @@ private:
 
   Place placeOfInput(mlir::BlockArgument input);
   mlir::FailureOr<Place> placeOfResult(mlir::OpResult result);
-  mlir::LogicalResult placeCaptures(train::PhaseOp phase);
+  /// But for what `later` leaves.
+  mlir::LogicalResult placeCaptures(train::PhaseOp phase, train::PhaseOp later = {});
+  bool isTerm(mlir::Attribute target) const { return kept && kept->isTerm(target); }
+  void clearTerms();
+  mlir::LogicalResult verifyTerms();
+  /// What runs once on the whole batch, on the way through the first micro-step.
+  mlir::LogicalResult runWhole(const UnitMoves &moves);
   void handOut(train::PhaseOp phase, train::CommandOp command);
   mlir::LogicalResult runLoop(train::PhaseOp phase, size_t number);
 
@@ -67,6 +76,7 @@ private:
   CommandSchedule commands;
   UnitTransfers transfers;
   WholeUnits wholeUnits;
+  std::optional<train::KeptForward> kept;
 };
 
 } // namespace accum

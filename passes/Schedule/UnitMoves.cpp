@@ -54,12 +54,13 @@ planner::GatheredUnits gatheredUnits(const StateLayout &layout) {
 
 } // namespace
 
-UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const StateLayout &layout)
+UnitMoves::UnitMoves(ArrayRef<train::CommandOp> commands, const Contributions *contributions,
+                     const StateLayout &layout)
     : sends(layout.isSharded()) {
   std::vector<std::vector<size_t>> reads, adds;
   Operation *before = nullptr;
   bool inSlices = false;
-  for (auto command : body.getOps<train::CommandOp>()) {
+  for (train::CommandOp command : commands) {
     if (command.getCopiesUnit()) // of its own part
       continue;
     bool sliced = command.getSlice().has_value();

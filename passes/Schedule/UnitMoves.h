@@ -12,8 +12,9 @@ namespace accum {
 /// scattered, where each micro-step does that. Commands that run in slices together are one position.
 class UnitMoves {
 public:
-  /// `contributions`: of a loop over micro-steps, else null.
-  UnitMoves(mlir::Block &body, const Contributions *contributions, const StateLayout &layout);
+  /// Of commands in the order in which they run. `contributions`: of a loop over micro-steps, else null.
+  UnitMoves(llvm::ArrayRef<train::CommandOp> commands, const Contributions *contributions,
+            const StateLayout &layout);
 
   /// Units that are there before this command, and, ahead of the command that needs them, those that devices
   /// send there and those that they read from where they are offloaded.

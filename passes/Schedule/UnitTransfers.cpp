@@ -6,6 +6,11 @@ using namespace mlir;
 
 namespace accum {
 
+bool UnitTransfers::bringsAny(train::CommandOp command, const UnitMoves &moves) {
+  return !moves.gatheredBefore(command).empty() || !moves.sentBefore(command).empty() ||
+         !moves.readBefore(command).empty();
+}
+
 /// Units of parameters that `command` is the first to need come from all devices, or from where they are
 /// offloaded; and others begin to come.
 void UnitTransfers::bringParameters(train::CommandOp command, const UnitMoves &moves) {

@@ -15,6 +15,7 @@ public:
       : step(step), layout(layout), buffers(buffers), offload(offload), builder(builder) {}
 
   // --- before a command ---
+  static bool bringsAny(train::CommandOp command, const UnitMoves &moves);
   void bringParameters(train::CommandOp command, const UnitMoves &moves);
   void makeRoom(train::CommandOp command, const UnitMoves &moves, const Contributions &contributions);
   // --- behind it ---

@@ -12,7 +12,7 @@ Status MicroSteps::setCut(const StepCut &value) {
                  std::to_string(manifest.m));
   // In micro-batches the program may be cut finer, of all samples.
   bool isCut = manifest.m == manifest.batch && value.rows % manifest.m != 0;
-  if (manifest.wholeBatch && (isCut || value.samples % manifest.batch != 0))
+  if (manifest.wholeBatch && (isCut || value.only >= 0 || value.samples % manifest.batch != 0))
     return usage("a batch whose samples are related to each other is not cut");
   chosen = value;
   return {};
@@ -48,10 +48,11 @@ Status MicroSteps::divideOwn(const Feed &of, const Window &window, const Share &
 Share MicroSteps::shareIn(uint32_t phase) const {
   uint32_t length = opened.artifact.manifest.phases[phase].length;
   Share in = divided->shares[length];
-  if (!opened.artifact.manifest.phases[phase].addsGradients)
-    return in;
-  in.reversed = chosen.reversed;
-  if (chosen.only < 0)
+  const Manifest &manifest = opened.artifact.manifest;
+  bool addsGradients = manifest.phases[phase].addsGradients;
+  // Where samples are related, another loop may have left the first micro-step to this one.
+  in.reversed = chosen.reversed && (addsGradients || manifest.wholeBatch);
+  if (chosen.only < 0 || !addsGradients)
     return in;
   int64_t before = 0; // micro-steps of the lengths before
   for (uint32_t other = 0; other < length; ++other)

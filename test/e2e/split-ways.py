@@ -11,12 +11,17 @@ import pathlib
 import sys
 
 from program import MODELS, run
-from split import compare
+from split import KEPT as KEPT_TEXT, compare
 import tensors
 
 GPU = ["--target", "h100", "--with-sim"]
 FEW = [("bf16", 0.05, ["--precision", "bf16"]), ("GPU", 1e-5, GPU), ("tf32", 5e-3, [*GPU, "--precision", "tf32"])]
-WAYS = FEW + [("bf16 on two", 0.05, ["--precision", "bf16", "--devices", 2]), ("bf16 on a GPU", 0.05, [*GPU, "--precision", "bf16"]),
+# The forward pass of the first micro-step is kept, of 5 of 12 samples or of all of them.
+KEPT = [("bf16, kept", 0.05, ["--precision", "bf16", "--prefer", "speed"]),
+        ("bf16 at once on two", 0.05, ["--precision", "bf16", "--devices", 2, "--prefer", "speed", "--micro-batch", "none"]),
+        ("kept, parameters elsewhere, sharded", 1e-5, ["--offload", "parameters", "--devices", 2, "--shard", "zero3", "--prefer", "speed", "--micro-batch", "none"]),
+        ("kept on GPUs, sharded", 1e-5, [*GPU, "--devices", 2, "--shard", "zero2", "--prefer", "speed", "--micro-batch", 3])]
+WAYS = FEW + KEPT + [("bf16 on two", 0.05, ["--precision", "bf16", "--devices", 2]), ("bf16 on a GPU", 0.05, [*GPU, "--precision", "bf16"]),
               ("optimizer elsewhere", 0, ["--offload", "optimizer"]), ("parameters elsewhere", 0, ["--offload", "parameters"]),
               ("parameters elsewhere, sharded", 1e-5, ["--offload", "parameters", "--devices", 2, "--shard", "zero3"]),
               ("two GPUs, sharded", 1e-5, [*GPU, "--devices", 2, "--shard", "zero3"])]
@@ -24,7 +29,10 @@ WAYS = FEW + [("bf16 on two", 0.05, ["--precision", "bf16", "--devices", 2]), ("
 
 def step(model, folder, samples, options):
     artifact, log, gradients = folder / "way.accum", folder / "log.jsonl", folder / "gradients.safetensors"
-    run("accumc", model, "--batch", samples, "--micro-batch", 5 if samples < 100 else 100, "--on-cross-batch", "split", "-o", artifact, *options)
+    size = [] if "--micro-batch" in options else ["--micro-batch", 5 if samples < 100 else 100]
+    said = run("accumc", model, "--batch", samples, *size, "--on-cross-batch", "split", "-o", artifact, *options).stdout
+    if "--prefer" in options and KEPT_TEXT not in said:
+        sys.exit(f"{model.name} with {options}: no forward pass is kept:\n{said}")
     log.unlink(missing_ok=True)
     run("accum-run", artifact, "--synthetic", "--steps", 1, "--no-shuffle", "--lr", 0.01, "--progress", "none", "--log", log,
         "--dump-gradients", gradients, "--save", folder / "weights.safetensors", *(["--target", "sim"] if "--with-sim" in options else []))

@@ -31,7 +31,7 @@ int Problem::mainPhase() const {
 }
 
 const char *toText(PhaseKind kind) {
-  static constexpr const char *words[] = {"loop", "main", "once", "update"};
+  static constexpr const char *words[] = {"loop", "main", "once", "update", "rest"};
   return words[static_cast<int>(kind)];
 }
 
@@ -68,6 +68,8 @@ namespace {
 
 Error malformed(std::string message) { return {std::move(message), "malformed-problem"}; }
 
+bool inRange(int index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; }
+
 Status checkCommand(const Problem &problem, size_t index) {
   const Command &command = problem.commands[index];
   if (index > 0 && command.phase < problem.commands[index - 1].phase)
@@ -84,6 +86,13 @@ Status checkCommand(const Problem &problem, size_t index) {
                                  command.id));
   if (command.backward && !problem.isMain(command))
     return malformed(fmt::format("command {} is backward, but not of the main loop", command.id));
+  if (command.of != kNoIndex &&
+      (!inRange(command.of, problem.phases.size()) || problem.phases[command.of].kind != PhaseKind::Once ||
+       !problem.isMain(command) || command.backward || !command.once))
+    return malformed(
+        fmt::format("command {} is of a phase that runs once, but not in the forward part of the "
+                    "main loop, or not `once`",
+                    command.id));
   if (index > 0 && problem.commands[index - 1].backward && problem.isMain(command) && !command.backward)
     return malformed(fmt::format("command {} is not backward, but stands behind command {}, which is",
                                  command.id, problem.commands[index - 1].id));
@@ -102,8 +111,6 @@ Status checkPhases(const Problem &problem) {
       return malformed(fmt::format("command {} is of a phase that is not listed", command.id));
   return {};
 }
-
-bool inRange(int index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; }
 
 /// Per buffer, whether another one is a view of it.
 std::vector<char> viewedBuffers(const Problem &problem) {

@@ -13,10 +13,13 @@ namespace accum::planner {
 
 /// What a phase of a step is. Loop and Main are K iterations over the micro-batches; Main is the one with a
 /// backward part, or in an evaluation the one that adds up the loss: the search decides about its commands.
-/// Once: values that are the same for every sample. Update: what runs once and changes parameters.
-enum class PhaseKind : uint8_t { Loop, Main, Once, Update };
+/// Once: values that are the same for every sample. Update: what runs once and changes parameters. Rest: K -
+/// 1 iterations, all but the first, whose part Main computes on its way.
+enum class PhaseKind : uint8_t { Loop, Main, Once, Update, Rest };
 
-inline bool isLoop(PhaseKind kind) { return kind == PhaseKind::Loop || kind == PhaseKind::Main; }
+inline bool isLoop(PhaseKind kind) {
+  return kind == PhaseKind::Loop || kind == PhaseKind::Main || kind == PhaseKind::Rest;
+}
 
 struct Phase {
   std::string name = {}; ///< unique
@@ -89,6 +92,9 @@ struct Command {
   /// Bytes of values that the forward part of a micro-step leaves for the backward part, where this command
   /// writes them, or is the first of that part to read them. Set by `noteCarried`.
   Amount carried = {};
+  /// Of a command of Main: the phase that runs once, for which it runs between the forward part and the
+  /// backward part of the first micro-step, and never again.
+  int of = kNoIndex;
   int64_t cloneOf = -1; ///< in an expanded problem: the id of the command that this one repeats
 };
 
@@ -170,6 +176,8 @@ struct Problem {
   PhaseKind kindOf(const Command &command) const { return phases[command.phase].kind; }
   bool isMain(const Command &command) const { return kindOf(command) == PhaseKind::Main; }
   bool isInLoop(const Command &command) const { return isLoop(kindOf(command)); }
+  /// The phase whose time it is part of.
+  int timedIn(const Command &command) const { return command.of == kNoIndex ? command.phase : command.of; }
   /// kNoIndex where there is none.
   int mainPhase() const;
 };

@@ -114,6 +114,7 @@ private:
   void readFixed(Line &line);
   void readPhase(Line &line);
   int readPhaseName(Line &line);
+  int phaseIndex(Line &line, std::string_view name);
   void readCommand(Line &line);
   void readGradient(Line &line);
   void readVariant(Line &line);
@@ -216,21 +217,23 @@ void ProblemReader::readPhase(Line &line) {
     line.complain("a phase stands after the first command");
   Phase phase;
   phase.name = line.word("name");
-  phase.kind = line.oneOf<PhaseKind>("kind of phase", static_cast<int>(PhaseKind::Update) + 1);
+  phase.kind = line.oneOf<PhaseKind>("kind of phase", static_cast<int>(PhaseKind::Rest) + 1);
   problem.phases.push_back(std::move(phase));
 }
 
-/// An index into the phases. Files that list none may call the pre-pass `prepass`.
-int ProblemReader::readPhaseName(Line &line) {
-  std::string_view name = line.word("phase");
-  if (!listsPhases && name == "prepass")
-    return usual::kPrePass;
+int ProblemReader::phaseIndex(Line &line, std::string_view name) {
   auto found = std::ranges::find(problem.phases, name, &Phase::name);
   if (found == problem.phases.end()) {
     line.complain(fmt::format("`{}` is not a phase", name));
     return 0;
   }
   return static_cast<int>(found - problem.phases.begin());
+}
+
+/// An index into the phases. Files that list none may call the pre-pass `prepass`.
+int ProblemReader::readPhaseName(Line &line) {
+  std::string_view name = line.word("phase");
+  return !listsPhases && name == "prepass" ? int(usual::kPrePass) : phaseIndex(line, name);
 }
 
 void ProblemReader::readCommand(Line &line) {
@@ -243,6 +246,8 @@ void ProblemReader::readCommand(Line &line) {
   command.dtype = line.value("dtype").value_or("f32");
   if (auto leader = line.value("follows"))
     command.follows = commandIndex(line, *leader);
+  if (auto phase = line.value("of"))
+    command.of = phaseIndex(line, *phase);
   line.each("", [&](std::string_view word) {
     command.backward |= word == "backward";
     command.once |= word == "once";

@@ -35,6 +35,8 @@ void writeCommand(Out out, const Problem &problem, const Command &command) {
     fmt::format_to(out, " dtype={}", quoted(command.dtype));
   if (command.follows != kNoIndex)
     fmt::format_to(out, " follows={}", problem.commands[command.follows].id);
+  if (command.of != kNoIndex)
+    fmt::format_to(out, " of={}", quoted(problem.phases[command.of].name));
   writeCosts(out, command.variants.front());
   fmt::format_to(out, "{}{}{}\n", command.backward ? " backward" : "", command.once ? " once" : "",
                  command.tail ? " tail" : "");

@@ -170,7 +170,7 @@ RegionTime TimeModel::waiting(const Time &time) {
 /// The rest was written just now, and is gone where the command touches more than the cache holds.
 double TimeModel::farBytes(size_t index, const Variant &way, int64_t m) const {
   const Command &command = problem.commands[index];
-  if (!problem.isMain(command) || profile.misses.bytes.empty())
+  if (!problem.isMain(command) || command.of != kNoIndex || profile.misses.bytes.empty())
     return 0;
   auto samples = static_cast<double>(m);
   double bytes = static_cast<double>(way.bytes.perSample) * samples;
@@ -215,7 +215,7 @@ RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
 std::vector<RegionTime> TimeModel::regions(int64_t m) const {
   std::vector<RegionTime> times(problem.phases.size());
   for (size_t index = 0; index < problem.commands.size(); ++index) {
-    RegionTime &phase = times[problem.commands[index].phase];
+    RegionTime &phase = times[problem.timedIn(problem.commands[index])];
     RegionTime one = command(index, m);
     phase.total += one.total;
     phase.launch += one.launch;
@@ -244,7 +244,7 @@ std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
   std::vector<double> ends; // of each command of a micro-step
   double now = 0;
   for (size_t index = 0; index < problem.commands.size(); ++index)
-    if (problem.isMain(problem.commands[index])) {
+    if (problem.isMain(problem.commands[index]) && problem.commands[index].of == kNoIndex) {
       numbers[problem.commands[index].id] = ends.size();
       ends.push_back(now += command(index, cut.m).total);
     }
@@ -317,8 +317,9 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, co
     const auto &[name, kind] = problem.phases[phase];
     if (!isLoop(kind))
       (kind == PhaseKind::Once ? once : update) += times[phase].total;
-    else if (kind == PhaseKind::Loop && times[phase].total > 0)
-      lines.push_back({name, steps * times[phase].total});
+    else if (double loops = kind == PhaseKind::Rest ? steps - 1 : steps;
+             kind != PhaseKind::Main && loops * times[phase].total > 0)
+      lines.push_back({name, loops * times[phase].total});
   }
   if (sharing.shard == Shard::Parameters) // a device copies its part of the weights
     once -= copying(cut.m) * (1 - 1 / static_cast<double>(devices));
@@ -338,6 +339,11 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, co
   return lines;
 }
 
+/// How often a phase runs in a step.
+static int64_t runs(PhaseKind kind, int64_t steps) {
+  return kind == PhaseKind::Rest ? steps - 1 : isLoop(kind) ? steps : 1;
+}
+
 std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
   std::map<std::tuple<int, std::string_view, std::string, bool>, CommandTime> groups;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
@@ -346,7 +352,8 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
     if (each.tail && each.cloneOf < 0)
       continue; // part of the one before it
     std::string call = describe(variant.call, cut.m);
-    CommandTime &group = groups[{each.phase, each.kernel, call, each.tail}];
+    int phase = problem.timedIn(each);
+    CommandTime &group = groups[{phase, each.kernel, call, each.tail}];
     double seconds = command(index, cut.m).total, far = farBytes(index, variant, cut.m);
     if (auto before = static_cast<double>(group.count++); before > 0) { // not all find the same in a cache
       group.seconds = (before * group.seconds + seconds) / (before + 1);
@@ -356,10 +363,10 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
     Time time = timeOf(index, variant, cut.m, 1, missed);
     group = {each.kernel,
              call,
-             each.phase,
-             problem.phases[each.phase],
+             phase,
+             problem.phases[phase],
              1,
-             problem.isInLoop(each) ? cut.steps : 1,
+             runs(problem.phases[phase].kind, cut.steps),
              seconds,
              time.source,
              variant.bytes.real(cut.m),
@@ -388,7 +395,7 @@ double TimeModel::utilisation(int64_t samples, double seconds) const {
   double secondsAtPeak = 0;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &command = problem.commands[index];
-    if (!rates[index].matrix || !problem.isMain(command) || command.cloneOf >= 0)
+    if (!rates[index].matrix || !problem.isMain(command) || command.cloneOf >= 0 || command.of != kNoIndex)
       continue;
     secondsAtPeak += command.variants.front().flops.real(samples) / rates[index].peak;
   }

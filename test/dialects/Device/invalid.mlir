@@ -227,7 +227,7 @@ device.program @long_rows m 2 devices 1 state 0 bytes scratch 128 bytes step {
 // -----
 
 func.func @outside(%a: !device.buffer) {
-  // expected-error @+1 {{expects parent op to be one of 'device.program, device.for_micro, device.for_slices'}}
+  // expected-error @+1 {{expects parent op to be one of 'device.program, device.for_micro, device.for_slices, device.first_micro'}}
   device.copy %a to %a
   return
 }

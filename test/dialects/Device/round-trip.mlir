@@ -37,6 +37,14 @@ device.program @program m 2 devices 4 state 1280 bytes scratch 256 bytes
       }
     }
   }
+  // CHECK: device.for_micro 0 rest {
+  device.for_micro 0 rest {
+    // CHECK: device.first_micro {
+    device.first_micro {
+      // CHECK: device.all_reduce %gradient_of_h.0.weight
+      device.all_reduce %1
+    }
+  }
   // CHECK: device.all_reduce %gradient_of_h.0.weight
   device.all_reduce %1
   // CHECK: device.inspect_gradients %gradient_of_h.0.weight part last

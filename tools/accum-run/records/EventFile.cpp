@@ -93,7 +93,7 @@ std::string framed(const std::string &bytes) {
   return record;
 }
 
-Expected<std::unique_ptr<EventFile>> EventFile::create(const std::string &folder, uint64_t from) {
+runtime::Expected<std::unique_ptr<EventFile>> EventFile::create(const std::string &folder, uint64_t from) {
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
   auto opened = openNew(folder);
