@@ -142,8 +142,13 @@ using Build = void(OpPassManager &, const PhaseOptions &);
 
 template <Build *build> void addPipeline(const char *name, const char *text) {
   PassPipelineRegistration<NamedOptions>(name, text, [](OpPassManager &manager, const NamedOptions &named) {
-    build(manager, {named.widen, named.optimizer, named.cuda, named.reference, named.narrow, named.accuracy,
-                    named.wideWeights});
+    build(manager, {.widen = named.widen,
+                    .optimizer = named.optimizer,
+                    .cuda = named.cuda,
+                    .reference = named.reference,
+                    .narrow = named.narrow,
+                    .accuracy = named.accuracy,
+                    .wideWeights = named.wideWeights});
   });
 }
 

@@ -17,7 +17,7 @@ struct PhaseOptions {
   bool reference = false;          ///< fuse: one command per operator
   bool narrow = false;             ///< fuse: store in bf16
   bool accuracy = false;           ///< differentiate: @eval counts correct predictions
-  bool keepForward = false;        ///< differentiate: of a split batch's first micro-step
+  bool keepForward = false;        ///< differentiate: no second forward pass of a first micro-step
   bool wideWeights = false;        ///< fuse, with narrow: products round trained weights as they read them
 };
 

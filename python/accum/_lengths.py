@@ -29,12 +29,18 @@ _OF_TEXT = re.compile(r"(.+?)_?(input_ids|attention_mask|token_type_ids|ids|mask
 
 
 def _own_texts(batch: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, str]:
-    """Ids and masks of further texts of a sample, such as `positive_ids` and `positive_mask`, which have a length of their own."""
-    axes: dict[str, str] = {}
+    """Ids and masks of further texts of a sample, such as `positive_ids` and `positive_mask`, which have a length of their own.
+    Ids alone, or a mask, may be anything: of users, of a picture's regions."""
+    texts: dict[str, list[str]] = {}
     for name, value in batch.items():
         text = _OF_TEXT.match(name)
-        if text and name not in known and axis_of(value) == 1 and len(getattr(value, "shape", ())) == 2:
-            axes[name] = f"{text[1]}_{LENGTH}"
+        if text and name not in known and len(getattr(value, "shape", ())) == 2:
+            texts.setdefault(text[1], []).append(name)
+    axes: dict[str, str] = {}
+    for text, names in texts.items():
+        has_both = {name.rsplit("_", 1)[-1] for name in names} >= {"ids", "mask"}
+        if has_both and len({_extent(batch[name]) for name in names}) == 1:
+            axes.update({name: f"{text}_{LENGTH}" for name in names})
     return axes
 
 

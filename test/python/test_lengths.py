@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 import accum
+from accum import _lengths
 
 MODEL = pathlib.Path(__file__).resolve().parent.parent / "models" / "gpt2-dynamo-sequence.onnx"
 
@@ -173,3 +174,12 @@ def test_sizes_of_two_dimensions_end_at_the_longest_of_each(tmp_path):
     assert sizes(length=48, target_length=24) == {"length": "16,24,48", "target_length": "8,16,24"}
     assert sizes(length=100, target_length=5) == {"length": "104", "target_length": "8"}
     assert sizes(length=512, target_length=64) == {"length": "64,128,256,512", "target_length": "8,16,32,64"}
+
+
+def test_texts_of_their_own_have_ids_and_a_mask():
+    shapes = {"input_ids": 8, "positive_ids": 12, "positive_mask": 12, "neg_input_ids": 9, "neg_attention_mask": 9,
+              "neg_token_type_ids": 9, "user_ids": 1, "visual_attention_mask": 10, "odd_ids": 5, "odd_mask": 6}
+    batch = {name: numpy.zeros((4, width), numpy.int64) for name, width in shapes.items()}
+    found = _lengths._own_texts(batch, {"input_ids": _lengths.LENGTH})
+    assert found == {"positive_ids": "positive_length", "positive_mask": "positive_length", "neg_input_ids": "neg_length",
+                     "neg_attention_mask": "neg_length", "neg_token_type_ids": "neg_length"}
