@@ -41,14 +41,23 @@ def collated(batch: Any) -> Any:
 
 def is_setting(value: Any) -> bool:
     """An argument of forward that is no data: `return_loss=True`, as the collators of CLIP have it."""
-    return isinstance(value, (bool, int, float, str))
+    return isinstance(value, (bool, int, float, str)) or getattr(value, "ndim", None) == 0
+
+
+def plain(value: Any) -> Any:
+    """A setting as Python has it: numpy.float32(2) and torch.tensor(2.0) are 2.0."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def without_settings(batch: Any, known: Mapping[str, Any] | None) -> Any:
     """A mapping's arrays. known: the settings with which the module was exported; None where that is not known."""
     if not isinstance(batch, Mapping):
         return batch
-    settings = {str(name): value for name, value in batch.items() if is_setting(value)}
+    settings = {str(name): plain(value) for name, value in batch.items() if is_setting(value)}
+    for name in (known or {}).keys() & {str(name) for name in batch} - settings.keys():
+        if batch[name] is not None:
+            raise _errors.DataError(f"`{name}` is an array in this batch, and was {known[name]!r} in the example batch",
+                                    slug="bad-data", exit_code=3)
     for name, value in settings.items() if known is not None else ():
         if name not in known:
             raise _errors.DataError(f"`{name}` is {value!r} in this batch, and the example batch does not have it",
@@ -56,7 +65,9 @@ def without_settings(batch: Any, known: Mapping[str, Any] | None) -> Any:
         if value != known[name]:
             raise _errors.DataError(f"`{name}` is {value!r} in this batch, and was {known[name]!r} in the example batch",
                                     slug="bad-data", exit_code=3,
-                                    notes=["what is no array is part of the program: each value has a Trainer of its own"])
+                                    notes=["what is no array is part of the program: each value has a Trainer of its own",
+                                           "a number that changes from step to step is an array with its value for each sample, "
+                                           "in the example batch too: numpy.full(samples, value, numpy.float32)"])
     return {name: value for name, value in batch.items() if not is_setting(value)} if settings else batch
 
 

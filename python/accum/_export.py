@@ -11,7 +11,7 @@ import warnings
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from . import _errors, _forms, _lengths, _refusals
-from ._batch import collated, is_positional, is_setting
+from ._batch import collated, is_positional, is_setting, plain
 from ._outputs import beside, loss_of, name_outputs, scalar, scores_of
 from ._substitutes import traceable
 from ._words import page
@@ -189,7 +189,7 @@ def _experts(module: Any) -> tuple[dict[str, str], list[str]]:
     """How experts of transformers are exported: its other forms are kernels without an ONNX operator, or loops over the
     experts that the data chose. The values are the same."""
     chosen = {getattr(getattr(each, "config", None), "_experts_implementation", None) for each in module.modules()
-              if type(each).__name__.endswith("Experts")}
+              if type(each).__name__.endswith("Experts") and hasattr(getattr(each, "config", None), "_experts_implementation")}
     if not chosen or chosen == {"batched_mm"}:
         return {}, []
     return {"_experts_implementation": "batched_mm"}, ["experts are exported in the form that experts_implementation="
@@ -277,7 +277,7 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     example_batch = collated(example_batch)
     named = _named_batch(module, example_batch, loss)
     is_mapping = isinstance(example_batch, Mapping)
-    settings = {name: value for name, value in named.items() if is_mapping and is_setting(value)}
+    settings = {name: plain(value) for name, value in named.items() if is_mapping and is_setting(value)}
     named = {name: value for name, value in named.items() if name not in settings}
     arrays = list(named)
     names = _forms.input_names(module, arrays)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import os
+import pathlib
 import re
+import sys
 import tempfile
+import traceback
 from typing import Any, Callable
 
 from . import _errors
@@ -31,11 +35,19 @@ def _saved(text: str) -> str:
     return file.name
 
 
+def _of_the_user(cause: BaseException) -> tuple[str, int, str] | None:
+    """The last line that is neither PyTorch's nor of this package, which stands in between under torch.no_grad()."""
+    own = [str(pathlib.Path(each).parent) + os.sep for each in (__file__, sys.modules["torch"].__file__)]
+    lines = [each for each in traceback.extract_tb(cause.__traceback__)
+             if not any(os.path.abspath(each.filename).startswith(folder) for folder in own)]
+    return (lines[-1].filename, lines[-1].lineno, (lines[-1].line or "").strip()) if lines else None
+
+
 def _sentence(cause: BaseException, text: str) -> tuple[str, list[str]]:
     """What failed, and its way out."""
     line = _LINE.search(text)
     if type(cause).__name__ == "GuardOnDataDependentSymNode" and line:
-        file, number, code = line.groups()
+        file, number, code = _of_the_user(cause) or line.groups()
         return (f"line {number} of {file} decides by values of the data: `{code.strip()}`",
                 [f"line {number} checks values: remove it, or choose with torch.where; a file holds one branch for all batches"])
     if fixed := _FIXED.search(text):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import builtins
 import contextlib
 import sys
+import threading
 import types
 from typing import Any, Callable, Iterator
 
-from . import _recurrence
+from . import _errors, _recurrence
 
 
 def _given_hint(mask: Any, is_causal: bool | None = None, size: int | None = None) -> bool:
@@ -36,14 +37,15 @@ def _of_four_axes(own: Callable) -> Callable:
 
 @contextlib.contextmanager
 def _replaced(owner: Any, **values: Any) -> Iterator[None]:
-    before = {name: getattr(owner, name) for name in values if hasattr(owner, name)}
+    before = {name: vars(owner).get(name) for name in values if hasattr(owner, name)}
+    inherited = [name for name in before if name not in vars(owner)]
     for name in before:
         setattr(owner, name, values[name])
     try:
         yield
     finally:
         for name, value in before.items():
-            setattr(owner, name, value)
+            delattr(owner, name) if name in inherited else setattr(owner, name, value)
 
 
 @contextlib.contextmanager
@@ -79,33 +81,79 @@ def _is_of_pytorch(caller: types.FrameType) -> bool:
     return name.split(".")[0] in ("torch", "onnxscript")
 
 
-@contextlib.contextmanager
-def _detached_without_gradient(torch: Any, block: Any) -> Iterator[None]:
-    """block: torch.no_grad or torch.inference_mode. The exporter traces what is under the first apart, and its file does not
-    say that the gradient ends there; of the second it has nothing. So gradients stay on, and what is computed of something
-    with a gradient is detached, which the file has."""
-    class Detached(torch.overrides.TorchFunctionMode):
-        def __torch_function__(self, func: Callable, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-            made = func(*args, **(kwargs or {}))
-            if func is torch.Tensor.detach:
-                return made
-            return torch.utils._pytree.tree_map_only(
-                torch.Tensor, lambda each: each.detach() if each.requires_grad and torch.is_grad_enabled() else each, made)
+def _refused_write(func: Callable) -> _errors.Error:
+    return _errors.UnsupportedError(
+        f"forward writes into a tensor that has a gradient, by {func.__name__} where gradients are off", slug="lost-in-export",
+        exit_code=1, notes=["the gradient would be that of the former values, which a file cannot say: y = x + (new - x).detach()"])
 
-    enter, leave = block.__enter__, block.__exit__
+
+def _writes(func: Callable, args: Any) -> bool:
+    """Whether it changes its first argument, which has a gradient."""
+    name = getattr(func, "__name__", "")
+    is_operator = name.startswith("__i") and name not in ("__int__", "__index__", "__invert__", "__iter__")
+    is_in_place = name == "__setitem__" or is_operator or (name.endswith("_") and not name.endswith("__"))
+    return is_in_place and bool(args) and getattr(args[0], "requires_grad", False)
+
+
+_OF_THE_TENSOR = {"__get__", "__set__", "__delete__", "requires_grad_", "detach", "detach_", "retain_grad", "register_hook"}
+
+
+@contextlib.contextmanager
+def _detached_without_gradient(torch: Any) -> Iterator[None]:
+    """torch.no_grad and torch.inference_mode. The exporter traces what is under the first apart, and its file does not
+    say that the gradient ends there; of the second it has nothing. So gradients stay on, and what is computed there reads
+    detached tensors, which the file has. Blocks that turn gradients on or off inside of one are the mode's matter, and so
+    is what torch.is_grad_enabled() tells the user's code. Other threads are left alone."""
+    is_enabled, own_thread = torch.is_grad_enabled, threading.get_ident()
     modes: dict[int, Any] = {}
 
-    def entered(self: Any) -> None:
-        if not torch.is_grad_enabled() or modes or not getattr(self, "mode", True) or _is_of_pytorch(sys._getframe(1)):
-            return enter(self)
-        modes[id(self)] = mode = Detached()
-        mode.__enter__()
+    class Detached(torch.overrides.TorchFunctionMode):
+        def __init__(self, is_final: bool):
+            super().__init__()
+            self.is_off, self.is_final = True, is_final
 
-    def left(self: Any, *failed: Any) -> None:
-        mode = modes.pop(id(self), None)
-        return leave(self, *failed) if mode is None else mode.__exit__(*failed)
+        def __torch_function__(self, func: Callable, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            if func is torch._C._set_grad_enabled:
+                self.is_off = self.is_final or not args[0]
+                return None
+            if not self.is_off or not is_enabled():
+                return func(*args, **kwargs)
+            if getattr(func, "__name__", "") in _OF_THE_TENSOR:
+                made = func(*args, **kwargs)
+                return made if "detach" in func.__name__ or func.__name__ == "requires_grad_" else each_detached(made)
+            if _writes(func, args):
+                raise _refused_write(func)
+            return each_detached(func(*each_detached(args), **each_detached(kwargs)))
 
-    with _replaced(block, __enter__=entered, __exit__=left):
+    def each_detached(values: Any) -> Any:
+        return torch.utils._pytree.tree_map_only(
+            torch.Tensor, lambda each: torch.Tensor.detach(each) if each.requires_grad else each, values)
+
+    def told() -> bool:
+        name = sys._getframe(1).f_globals.get("__name__", "")
+        is_asked = name == "torch.autograd.grad_mode" or name.split(".")[0] not in ("torch", "onnxscript")
+        is_off = is_asked and bool(modes) and threading.get_ident() == own_thread and [*modes.values()][-1].is_off
+        return is_enabled() and not is_off
+
+    def replaced(block: Any) -> contextlib.AbstractContextManager:
+        enter, leave = block.__enter__, block.__exit__
+
+        def entered(self: Any) -> None:
+            own = [mode for mode in modes.values() if mode.is_off]
+            if (threading.get_ident() != own_thread or not is_enabled() or own or not getattr(self, "mode", True)
+                    or _is_of_pytorch(sys._getframe(1))):
+                return enter(self)
+            modes[id(self)] = mode = Detached(block is torch.inference_mode)
+            mode.__enter__()
+
+        def left(self: Any, *failed: Any) -> None:
+            mode = modes.pop(id(self), None) if threading.get_ident() == own_thread else None
+            return leave(self, *failed) if mode is None else mode.__exit__(*failed)
+
+        return _replaced(block, __enter__=entered, __exit__=left)
+
+    with replaced(torch.no_grad), replaced(torch.inference_mode), _replaced(torch, is_grad_enabled=told):
         yield
 
 
@@ -201,8 +249,7 @@ def traceable(module: Any, loss: Any = None, relates_samples: bool = False) -> I
     functional = torch.nn.functional
     attend = _of_four_axes(functional.scaled_dot_product_attention)
     with _replaced(functional, scaled_dot_product_attention=attend), _without_idle_autocast(torch), \
-            _detached_without_gradient(torch, torch.no_grad), \
-            _detached_without_gradient(torch, torch.inference_mode), \
+            _detached_without_gradient(torch), \
             _replaced(torch.utils.checkpoint.CheckpointFunction, apply=staticmethod(_checkpointed_at_once(torch))), \
             _replaced(transformer, _detect_is_causal_mask=_given_hint), _uncompiled(torch, module), \
             _replaced(torch._VF, **_recurrence.step_by_step(torch)), _with_open_len(torch, module, loss), \

@@ -107,8 +107,9 @@ def _grouped(loader: Any, count: int, padding: Callable[[str], float | None]) ->
     while group := list(itertools.islice(batches, count)):
         import torch
 
-        settings = {name: value for name, value in group[0].items() if _batch.is_setting(value)}
-        group = [_batch.without_settings(batch, settings) for batch in group]
+        settings = {name: _batch.plain(value) for name, value in group[0].items() if _batch.is_setting(value)}
+        group = [{name: value for name, value in _batch.without_settings(batch, settings).items() if value is not None}
+                 for batch in group]
         parts = {name: _ragged.widened([batch[name] for batch in group], padding(name)) for name in group[0]}
         shapes = {name: {tuple(part.shape[1:]) for part in own} for name, own in parts.items()}
         if any(len(own) > 1 for own in shapes.values()):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an exporter alone would lose, refuse or bake in: arguments that are no arrays, len() of a tensor, blocks without gradient,
 checkpoints (oracle: PyTorch's step in f64)."""
+import numpy
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -38,7 +39,10 @@ def test_what_is_no_array_goes_to_forward_as_it_is():
         arrays = dict(x=batch["x"], labels=batch["labels"])
         run.step(arrays)  # what is part of the program need not be said again
         with pytest.raises(accum.DataError, match="`scale` is 3.0 in this batch, and was 2.0 in the example batch"):
-            run.step({**batch, "scale": 3.0})
+            run.step({**batch, "scale": numpy.float32(3)})
+        with pytest.raises(accum.DataError, match="`scale` is an array in this batch, and was 2.0 in the example batch"):
+            run.step({**batch, "scale": torch.full((6,), 3.0)})
+        run.step({**batch, "scale": torch.tensor(2.0)})
         with pytest.raises(accum.DataError, match="`more` is True in this batch, and the example batch does not have it"):
             run.step({**batch, "more": True})
 
@@ -99,6 +103,73 @@ def test_no_gradient_passes_a_block_without_it():
         run.step(batch)
         run.load_into(module)
     assert torch.equal(before, module.teacher[0].weight)
+
+
+class Blocks(nn.Module):
+    """What a block without gradient may hold, one kind an object."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind, self.layer, self.other = kind, nn.Linear(5, 3), nn.Linear(5, 3)
+
+    def in_place(self, x, hidden):
+        with torch.no_grad():
+            wanted = self.other(x).softmax(-1)
+            wanted.mul_(0.5).add_(hidden, alpha=0.5)
+        return wanted
+
+    def written(self, x, hidden):
+        with torch.no_grad():
+            wanted = torch.zeros_like(hidden)
+            wanted[:, 1:] = hidden[:, :-1]
+        return wanted
+
+    def turned_on(self, x, hidden):
+        with torch.no_grad():
+            kept = self.other(x)
+            with torch.enable_grad():
+                live = self.other(x)
+        return kept + live
+
+    def by_mode(self, x, hidden):
+        with torch.no_grad(), torch.set_grad_enabled(self.training):
+            return self.other(x)
+
+    def asked(self, x, hidden):
+        with torch.no_grad():
+            return self.other(x) * (2 if torch.is_grad_enabled() else 1)
+
+    def unpacked(self, x, hidden):
+        with torch.no_grad():
+            first, second = torch.stack([hidden, self.other(x)])
+        return first + second
+
+    def forward(self, x, labels):
+        hidden = self.layer(x)
+        return functional.cross_entropy(hidden, labels) + (hidden * getattr(self, self.kind)(x, hidden)).mean()
+
+
+@pytest.mark.parametrize("kind", ["in_place", "written", "turned_on", "by_mode", "asked", "unpacked"])
+def test_what_a_block_without_gradient_may_hold(kind):
+    check_step(Blocks(kind).train(), (rows(6, 5), classes(6)), sizes=(4,))
+    assert torch.is_grad_enabled() and "apply" not in vars(checkpoint.CheckpointFunction)
+
+
+class Overwritten(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(5, 3)
+
+    def forward(self, x, labels):
+        hidden = self.layer(x)
+        with torch.no_grad():
+            hidden.clamp_(-0.5, 0.5)
+        return functional.cross_entropy(hidden, labels)
+
+
+def test_a_write_over_a_value_that_has_a_gradient_is_refused():
+    with pytest.raises(accum.UnsupportedError, match="writes into a tensor that has a gradient, by clamp_"):
+        trainer(Overwritten(), (rows(6, 5), classes(6)))
 
 
 class Checkpointed(nn.Module):
