@@ -117,6 +117,18 @@ uint64_t ParameterSpec::slotBytes() const {
   return sum;
 }
 
+/// Where the batch is split, what relates its samples runs once, between two loops.
+bool Manifest::isCuttable() const {
+  bool hasLoop = false, isSplit = false;
+  for (const PhaseSpec &phase : phases) {
+    if (phase.addsGradients || phase.isEval || phase.isPredict)
+      break;
+    isSplit |= hasLoop && !phase.isLoop;
+    hasLoop |= phase.isLoop;
+  }
+  return !wholeBatch || m != batch || isSplit;
+}
+
 uint64_t Manifest::wholeBytes() const {
   return shard.segments.empty() ? stateBytes : shard.segments.back().offset + shard.segments.back().bytes;
 }

@@ -224,9 +224,9 @@ struct Manifest {
   std::vector<std::string> argv;           ///< the compile command
   std::string model, modelHash, modelPath; ///< modelPath: absolute, when it was compiled; empty: not known
   int64_t batch = 0, devices = 1, m = 0;   ///< m: of the largest length
-  bool wholeBatch = false;       ///< samples are related: every step computes exactly `batch` of them at once
-  std::string precision = "f32"; ///< what was asked for: "f32", "tf32", "bf16", "f64"
-  std::string optimizer;         ///< a row of Optimizers.cpp
+  bool wholeBatch = false;                 ///< samples are related: a step has exactly `batch` of them
+  std::string precision = "f32";           ///< what was asked for: "f32", "tf32", "bf16", "f64"
+  std::string optimizer;                   ///< a row of Optimizers.cpp
   std::vector<InputSpec>
       inputs; ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
   std::vector<std::string> lengthDims; ///< names of the dimensions that have several sizes
@@ -252,6 +252,8 @@ struct Manifest {
   std::vector<LengthSpec> allLengths() const;
   /// Samples of the global batch that one device holds: ceil(batch / devices).
   int64_t deviceBatch() const { return (batch + devices - 1) / devices; }
+  /// Whether a step may be cut into other micro-batches: not where related samples are all computed at once.
+  bool isCuttable() const;
   /// Of a state that is whole.
   uint64_t wholeBytes() const;
   /// Numbers of the parameters in the order of the model file, which a sharded state may not have.

@@ -212,7 +212,7 @@ Finding checkSizes(const Manifest &manifest) {
     return "`m` is larger than the per-device batch";
   if ((manifest.deviceBatch() - 1) / manifest.m >= UINT32_MAX)
     return "`batch` takes more micro-steps than a program counts";
-  if (manifest.wholeBatch && manifest.m == manifest.batch && manifest.devices != 1)
+  if (!manifest.isCuttable() && manifest.devices != 1)
     return "`whole_batch` at once on several devices";
   if (!std::set<std::string>{"f32", "tf32", "bf16", "f64"}.contains(manifest.precision))
     return "unknown precision `" + manifest.precision + "`";

@@ -10,8 +10,7 @@ Status MicroSteps::setCut(const StepCut &value) {
   if (value.rows < 0 || value.rows > manifest.m)
     return usage(std::to_string(value.rows) + " samples do not fit into a micro-step of " +
                  std::to_string(manifest.m));
-  // In micro-batches the program may be cut finer, of all samples.
-  bool isCut = manifest.m == manifest.batch && value.rows % manifest.m != 0;
+  bool isCut = !manifest.isCuttable() && value.rows % manifest.m != 0;
   if (manifest.wholeBatch && (isCut || value.only >= 0 || value.samples % manifest.batch != 0))
     return usage("a batch whose samples are related to each other is not cut");
   chosen = value;

@@ -41,7 +41,7 @@ Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
 Status Session::joinRanks(const accum_open_options &options) {
   const Manifest &manifest = opened.artifact.manifest;
   int64_t devices = options.devices > 0 ? options.devices : manifest.devices;
-  if (manifest.wholeBatch && manifest.m == manifest.batch && devices > 1)
+  if (!manifest.isCuttable() && devices > 1)
     return usage("the program relates the " + std::to_string(manifest.batch) +
                  " samples of its batch to each other: it runs on one device");
   if (auto other = otherDevices(manifest, devices))

@@ -135,7 +135,7 @@ int CutCheck::checkPlanned() {
   if (isAfforded)
     if (int code = compareStep(planned, cutOf(m), zeros, same, 0))
       return code;
-  return trial.manifest.wholeBatch && m == trial.manifest.batch ? 0 : checkOthers(planned);
+  return trial.manifest.isCuttable() ? checkOthers(planned) : 0;
 }
 
 int CutCheck::compareStep(const Outcome &got, const StepCut &cut, const std::string &what,
