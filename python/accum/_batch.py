@@ -49,11 +49,12 @@ def plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def without_settings(batch: Any, known: Mapping[str, Any] | None) -> Any:
-    """A mapping's arrays. known: the settings with which the module was exported; None where that is not known."""
+def without_settings(batch: Any, known: Mapping[str, Any] | None, inputs: Sequence[str] = ()) -> Any:
+    """A mapping's arrays. known: the settings with which the module was exported; None where that is not known. inputs: the
+    model's, whose names are no settings'."""
     if not isinstance(batch, Mapping):
         return batch
-    settings = {str(name): plain(value) for name, value in batch.items() if is_setting(value)}
+    settings = {str(name): plain(value) for name, value in batch.items() if is_setting(value) and str(name) not in inputs}
     for name in (known or {}).keys() & {str(name) for name in batch} - settings.keys():
         if batch[name] is not None:
             raise _errors.DataError(f"`{name}` is an array in this batch, and was {known[name]!r} in the example batch",
@@ -68,7 +69,7 @@ def without_settings(batch: Any, known: Mapping[str, Any] | None) -> Any:
                                     notes=["what is no array is part of the program: each value has a Trainer of its own",
                                            "a number that changes from step to step is an array with its value for each sample, "
                                            "in the example batch too: numpy.full(samples, value, numpy.float32)"])
-    return {name: value for name, value in batch.items() if not is_setting(value)} if settings else batch
+    return {name: value for name, value in batch.items() if str(name) not in settings}
 
 
 def named(batch: Any, names: Sequence[str], renamed: Mapping[str, str],

@@ -175,7 +175,7 @@ class Runner:
         return self._padding.get(self._renamed.get(name, name))
 
     def _named(self, batch: Any) -> list[tuple[str, Any]]:
-        arrays = named(without_settings(batch, self._settings), self._names, self._renamed, self._padding)
+        arrays = named(without_settings(batch, self._settings, self._names), self._names, self._renamed, self._padding)
         if self._ends:
             arrays, dimensions = _ragged.cut(arrays, self._ends)
             self._cut |= dimensions
