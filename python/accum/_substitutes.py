@@ -87,12 +87,11 @@ def _refused_write(func: Callable) -> _errors.Error:
         exit_code=1, notes=["the gradient would be that of the former values, which a file cannot say: y = x + (new - x).detach()"])
 
 
-def _writes(func: Callable, args: Any) -> bool:
-    """Whether it changes its first argument, which has a gradient."""
+def _is_in_place(func: Callable) -> bool:
+    """Whether it changes its first argument."""
     name = getattr(func, "__name__", "")
     is_operator = name.startswith("__i") and name not in ("__int__", "__index__", "__invert__", "__iter__")
-    is_in_place = name == "__setitem__" or is_operator or (name.endswith("_") and not name.endswith("__"))
-    return is_in_place and bool(args) and getattr(args[0], "requires_grad", False)
+    return name == "__setitem__" or is_operator or (name.endswith("_") and not name.endswith("__"))
 
 
 _OF_THE_TENSOR = {"__get__", "__set__", "__delete__", "requires_grad_", "detach", "detach_", "retain_grad", "register_hook"}
@@ -101,8 +100,8 @@ _OF_THE_TENSOR = {"__get__", "__set__", "__delete__", "requires_grad_", "detach"
 @contextlib.contextmanager
 def _detached_without_gradient(torch: Any) -> Iterator[None]:
     """torch.no_grad and torch.inference_mode. The exporter traces what is under the first apart, and its file does not
-    say that the gradient ends there; of the second it has nothing. So gradients stay on, and what is computed there reads
-    detached tensors, which the file has. Blocks that turn gradients on or off inside of one are the mode's matter, and so
+    say that the gradient ends there; of the second it has nothing. So gradients stay on, and what is computed there is
+    detached, which the file has. Blocks that turn gradients on or off inside of one are the mode's matter, and so
     is what torch.is_grad_enabled() tells the user's code. Other threads are left alone."""
     is_enabled, own_thread = torch.is_grad_enabled, threading.get_ident()
     modes: dict[int, Any] = {}
@@ -122,9 +121,11 @@ def _detached_without_gradient(torch: Any) -> Iterator[None]:
             if getattr(func, "__name__", "") in _OF_THE_TENSOR:
                 made = func(*args, **kwargs)
                 return made if "detach" in func.__name__ or func.__name__ == "requires_grad_" else each_detached(made)
-            if _writes(func, args):
+            if not _is_in_place(func) and kwargs.get("out") is None:
+                return each_detached(func(*args, **kwargs))
+            if args and getattr(args[0], "requires_grad", False) and kwargs.get("out") is None:
                 raise _refused_write(func)
-            return each_detached(func(*each_detached(args), **each_detached(kwargs)))
+            return each_detached(func(*each_detached(args), **each_detached(kwargs)))  # what is written to gets no gradient
 
     def each_detached(values: Any) -> Any:
         return torch.utils._pytree.tree_map_only(
