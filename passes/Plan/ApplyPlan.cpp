@@ -22,7 +22,7 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
   Builder builder(context);
   planner::UnitLayout layout = planner::unitsOf(problem.parameters, cutsParameters, plan.devices);
   std::vector<int64_t> counts = layout.counts, pieces = layout.pieces;
-  if (sharing->gathersParameters(plan.devices)) { // behind the trained ones
+  if (sharing->gathersParameters(plan.devices)) { // after the trained ones
     planner::UnitLayout frozen = planner::unitsOf(problem.frozen, /*cutParameters=*/true, plan.devices);
     llvm::append_range(counts, frozen.counts);
     llvm::append_range(pieces, frozen.pieces);
